@@ -1,0 +1,1 @@
+"""tilegg: an e-graph optimizer for tile programs on Ascend NPUs."""
