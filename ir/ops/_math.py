@@ -1,0 +1,138 @@
+"""NumPy helpers for meanings: every result is the exact one rounded once into the tile's dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..convert import decode, encode
+from ..dtypes import FP32, DType
+
+Arr = NDArray[Any]
+
+
+def through_double(fn: Callable[[Arr], Arr], x: Arr, dtype: DType) -> Arr:
+    """Apply a real function in double precision and round once to ``dtype``.
+
+    Double rounding is possible only where the true value lies within 2^-53 of a tie of ``dtype``.
+    """
+    with np.errstate(all="ignore"):
+        return encode(fn(decode(x, dtype)), dtype, "rint", False)
+
+
+def scalar_like(value: Any, dtype: DType) -> Any:
+    """Return the scalar rounded (nearest even) or wrapped into the tile's storage dtype."""
+    if dtype.is_float:
+        return encode(np.asarray(value, dtype=np.float64), dtype, "rint", False)[()]
+    bits = dtype.bits
+    low = int(value) & ((1 << bits) - 1)
+    if dtype.signed and low >> (bits - 1):
+        low -= 1 << bits
+    return np.asarray(low, dtype=dtype.storage)[()]
+
+
+def maximum(a: Any, b: Any) -> Arr:
+    """NaN if either is NaN, else the larger; +0 is larger than -0."""
+    return _pick(a, b, np.greater, prefer_negative=False)
+
+
+def minimum(a: Any, b: Any) -> Arr:
+    """NaN if either is NaN, else the smaller; -0 is smaller than +0."""
+    return _pick(a, b, np.less, prefer_negative=True)
+
+
+def _pick(a: Any, b: Any, better: Any, prefer_negative: bool) -> Arr:
+    a, b = np.broadcast_arrays(a, b)
+    if a.dtype.kind in "iub":
+        return np.where(better(a, b), a, b)
+    first_zero = np.signbit(a) == prefer_negative
+    take_a = better(a, b) | np.isnan(a) | ((a == b) & first_zero)
+    return np.where(take_a, a, b)
+
+
+def divide(a: Any, b: Any) -> Arr:
+    """Float division; integer division truncates toward zero and gives 0 for a zero divisor."""
+    a, b = np.broadcast_arrays(a, b)
+    if a.dtype.kind not in "iu":
+        with np.errstate(all="ignore"):
+            return np.asarray(a / b)
+    safe = np.where(b == 0, 1, b)
+    quotient = a // safe
+    # NumPy floors; add one where signs differ and the division is inexact.
+    fix = (a % safe != 0) & ((a < 0) != (safe < 0))
+    return np.where(b == 0, 0, quotient + fix).astype(a.dtype)
+
+
+def floor_mod(a: Any, b: Any, dtype: DType) -> Arr:
+    """Remainder with the divisor's sign; 0 (integers) or NaN (floats) for a zero divisor."""
+    if dtype.is_float:
+        with np.errstate(all="ignore"):
+            return encode(np.mod(decode(a, dtype), decode(b, dtype)), dtype, "rint", False)
+    a, b = np.broadcast_arrays(a, b)
+    safe = np.where(b == 0, 1, b)
+    return np.where(b == 0, 0, a % safe).astype(a.dtype)
+
+
+def trunc_mod(a: Any, b: Any, dtype: DType) -> Arr:
+    """Remainder with the dividend's sign; 0 (integers) or NaN (floats) for a zero divisor."""
+    if dtype.is_float:
+        with np.errstate(all="ignore"):
+            return encode(np.fmod(decode(a, dtype), decode(b, dtype)), dtype, "rint", False)
+    a, b = np.broadcast_arrays(a, b)
+    safe = np.where(b == 0, 1, b)
+    return np.where(b == 0, 0, np.fmod(a, safe)).astype(a.dtype)
+
+
+def shift_left(a: Any, n: Any, dtype: DType) -> Arr:
+    """``a << n``; an amount of at least the width gives 0 (amounts are taken as unsigned)."""
+    a, n = np.broadcast_arrays(a, np.asarray(n).astype(np.int64))
+    over = (n < 0) | (n >= dtype.bits)
+    return np.where(over, 0, a << np.where(over, 0, n).astype(a.dtype)).astype(a.dtype)
+
+
+def shift_right(a: Any, n: Any, dtype: DType) -> Arr:
+    """``a >> n``, arithmetic for signed dtypes; an amount of at least the width gives 0 or the sign."""
+    a, n = np.broadcast_arrays(a, np.asarray(n).astype(np.int64))
+    amount = np.where((n < 0) | (n >= dtype.bits), dtype.bits - 1, n).astype(a.dtype)
+    shifted = a >> amount
+    if not dtype.signed:
+        shifted = np.where((n < 0) | (n >= dtype.bits), 0, shifted)
+    return shifted.astype(a.dtype)
+
+
+def compare(a: Any, b: Any, how: int) -> Arr:
+    """Comparison by code (EQ 0, NE 1, LT 2, LE 3, GT 4, GE 5); with a NaN only NE holds."""
+    with np.errstate(all="ignore"):
+        return np.asarray(_COMPARE[how](a, b))
+
+
+_COMPARE: tuple[Callable[[Any, Any], Any], ...] = (
+    np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
+)  # fmt: skip
+
+
+def ordered_sum(x: Arr, axis: int, dtype: DType) -> Arr:
+    """Sum in index order, rounding once per addition in the tile's dtype (integers wrap)."""
+    return _fold(x, axis, lambda a, b: a + b)
+
+
+def ordered_product(x: Arr, axis: int, dtype: DType) -> Arr:
+    """Product in index order, rounding once per multiplication in the tile's dtype (integers wrap)."""
+    return _fold(x, axis, lambda a, b: a * b)
+
+
+def _fold(x: Arr, axis: int, fn: Callable[[Arr, Arr], Arr]) -> Arr:
+    parts = np.moveaxis(x, axis, 0)
+    total = parts[0]
+    with np.errstate(all="ignore"):
+        for part in parts[1:]:
+            total = fn(total, part)
+    return np.expand_dims(total, axis)
+
+
+def as_float32(value: float) -> float:
+    """Return the double nearest to what FP32 holds for ``value``."""
+    return float(scalar_like(value, FP32))

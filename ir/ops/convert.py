@@ -1,0 +1,92 @@
+"""Casts: the exact conversion of every dtype pair, round mode and saturation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import valueset as vs
+from ..convert import convert
+from ..dtypes import DType
+from ..op import Array, Call, Dims, DTypeAttr, Env, Mode, Saturation, Scalar, Scratch, Tile, op
+from ..types import TensorType, Type, scalar
+from ._result import retype
+
+FAMILY = "casts"
+
+
+def default_saturation(dst: DType) -> bool:
+    """Integers clamp unless asked otherwise; floats overflow as their format does."""
+    return not dst.is_float
+
+
+def _cast_type(call: Call) -> Type:
+    dst: DType = call.attr("target_type")
+    src: DType = call.type(0).dtype
+    for dtype in (src, dst):
+        if not dtype.is_numeric:
+            call.fail("TG007", f"no cast to or from {dtype.name}", hint="use a numeric dtype")
+    return retype(call, dst)
+
+
+@op(
+    "tile.cast",
+    result=_cast_type,
+    pto="tcvt",
+    unified="cast",
+    family=FAMILY,
+    target_defined="NaN and infinity to integers; out-of-range values without saturation",
+)
+def cast(
+    tile: Tile,
+    target_type: DTypeAttr,
+    mode: Mode = "round",
+    *,
+    saturation_mode: Saturation = None,
+    tmp: Scratch = None,
+    env: Env,
+) -> Any:
+    """Convert each element with one rounding; integers clamp unless ``saturation_mode="off"``."""
+    on = None if saturation_mode is None else saturation_mode == "on"
+    return convert(tile, env.dtype(0), target_type, mode, on)
+
+
+cast.facts(vs.cast)
+
+
+@op("tensor.cast", result=_cast_type, unified="cast", family=FAMILY)
+def tensor_cast(
+    input: Array, target_type: DTypeAttr, mode: Mode = "round", *, saturation_mode: Saturation = None, env: Env
+) -> Any:
+    """Convert a whole tensor, as :func:`cast` does a tile."""
+    on = None if saturation_mode is None else saturation_mode == "on"
+    return convert(np.asarray(input), env.dtype(0), target_type, mode, on)
+
+
+def _reinterpret_type(call: Call) -> Type:
+    t = call.type(0)
+    dst: DType = call.attr("dtype")
+    shape = call.operands[1]
+    if shape is None and t.dtype.bits != dst.bits:
+        call.fail(
+            "TG007",
+            f"{t.dtype.name} and {dst.name} differ in width",
+            hint="give the new shape, with the same number of bytes",
+        )
+    if shape is not None or isinstance(t, TensorType):
+        call.fail("TG008", "only tiles of unchanged shape can be reinterpreted")
+    return retype(call, dst)
+
+
+@op("tile.reinterpret_view", result=_reinterpret_type, pto="bitcast", unified="reinterpret_view", family=FAMILY)
+def reinterpret_view(data: Tile, dtype: DTypeAttr, *, shape: Dims = None, env: Env) -> Any:
+    """The same bits read as another dtype of the same width; no instruction."""
+    return np.ascontiguousarray(data).view(dtype.storage)
+
+
+@op("scalar.cast", result=lambda call: scalar(call.attr("dtype")), unified="cast", family="scalar")
+def scalar_cast(value: Scalar, dtype: DTypeAttr, mode: Mode = "round", *, env: Env) -> Any:
+    """Convert a scalar; it clamps to integers as a tile cast does and takes no saturation mode."""
+    source = np.asarray(value).astype(env.dtype(0).storage)
+    return convert(source.reshape(1), env.dtype(0), dtype, mode, None)[0].item()

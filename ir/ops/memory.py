@@ -1,0 +1,408 @@
+"""Tensors and tiles: creation, load, store, slice, reshape, views and moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import valueset as vs
+from ..dtypes import INDEX, INT32, DType
+from ..op import (
+    Atomic,
+    Call,
+    Dims,
+    DTypeAttr,
+    Env,
+    Flag,
+    Int,
+    Memory,
+    Pad,
+    Scalar,
+    Scratch,
+    Tensor,
+    Tile,
+    Word,
+    op,
+)
+from ..types import TensorType, TileType, Type, scalar, shape_text, static, tile
+from ._math import scalar_like
+from ._result import dim_of, dims_of, like_first
+
+CREATE = "creation"
+MOVE = "load, store and move"
+VIEW = "views"
+
+
+def _create_tile(call: Call) -> Type:
+    return tile(dims_of(call.operands[0]), call.attr("dtype"), None, call.attr("target_memory"))
+
+
+@op("tile.create", result=_create_tile, family=CREATE, effect="alloc")
+def create(shape: Dims, dtype: DTypeAttr, target_memory: Memory = "Vec", *, env: Env) -> Any:
+    """A tile with unspecified contents (zeros in the interpreter's valid region)."""
+    return np.zeros(tuple(int(d) for d in shape), dtype.storage)
+
+
+def _full_tile(call: Call) -> Type:
+    return tile(dims_of(call.operands[0]), call.attr("dtype"))
+
+
+@op("tile.full", result=_full_tile, pto="texpands", unified="full", family=CREATE)
+def full(shape: Dims, dtype: DTypeAttr, value: Scalar) -> Any:
+    """A tile filled with one value."""
+    return np.full(tuple(int(d) for d in shape), scalar_like(value, dtype), dtype.storage)
+
+
+@full.facts
+def _(value: vs.ValueSet, *, call: vs.Call) -> vs.ValueSet:
+    return vs.cast_to(value, call.dtype, "rint")
+
+
+def _ci_tile(call: Call) -> Type:
+    return tile(dims_of(call.operands[1]), call.attr("dtype"))
+
+
+@op("tile.ci", result=_ci_tile, pto="tci", unified="ci", family=CREATE)
+def ci(start: Scalar, shape: Dims, dtype: DTypeAttr = INT32, descending: Flag = False) -> Any:
+    """Consecutive integers from ``start`` along the columns of a one-row tile."""
+    rows, cols = (int(d) for d in shape)
+    steps = np.arange(rows * cols, dtype=np.int64).reshape(rows, cols)
+    return (int(start) + (-steps if descending else steps)).astype(dtype.storage)
+
+
+@ci.facts
+def _(start: vs.ValueSet, *, call: vs.Call) -> vs.ValueSet:
+    shape = static(call.result.shape)
+    count = int(np.prod(shape)) - 1 if shape else 2**31
+    step = vs.interval(-count, 0, 0) if call.attr("descending") else vs.interval(0, count, 0)
+    return vs.add(start, step, call=call)
+
+
+def _load(call: Call) -> Type:
+    source: TensorType = call.type(0)
+    shape = dims_of(call.operands[2])
+    if len(call.operands[1]) != len(source.shape) or len(shape) != len(source.shape):
+        call.fail(
+            "TG008",
+            f"offsets and shapes must have the tensor's rank {len(source.shape)}",
+            hint=f"the tensor is {shape_text(source.shape)}",
+        )
+    _check_inside(call, source.shape, call.operands[1], shape)
+    valid = dims_of(call.operands[3]) if call.operands[3] is not None else None
+    if valid is not None:
+        _check_valid(call, shape, valid)
+    return tile(shape, source.dtype, valid, call.attr("target_memory"))
+
+
+def _check_inside(call: Call, bounds: Any, offsets: Any, shape: Any) -> None:
+    for axis, (limit, offset, size) in enumerate(zip(bounds, map(dim_of, offsets), shape)):
+        if isinstance(size, int) and size <= 0:
+            call.fail("TG008", f"size {size} along dimension {axis} is not positive")
+        if isinstance(offset, int) and offset < 0:
+            call.fail("TG008", f"offset {offset} along dimension {axis} is negative")
+        known = isinstance(limit, int) and isinstance(offset, int) and isinstance(size, int)
+        if known and offset + size > limit and len(call.operands) > 3 and call.operands[3] is None:
+            call.fail(
+                "TG008",
+                f"offset {offset} + size {size} exceeds dimension {axis} of {shape_text(bounds)}",
+                hint="give a valid_shape that stays inside the tensor",
+            )
+
+
+def _check_valid(call: Call, shape: Any, valid: Any) -> None:
+    if len(valid) != len(shape):
+        call.fail("TG008", f"valid shape {shape_text(valid)} does not have the rank of {shape_text(shape)}")
+    for size, extent in zip(shape, valid):
+        if isinstance(size, int) and isinstance(extent, int) and not 0 <= extent <= size:
+            call.fail("TG008", f"valid shape {shape_text(valid)} exceeds the shape {shape_text(shape)}")
+
+
+def _window(offsets: Any, sizes: Any) -> tuple[slice, ...]:
+    return tuple(slice(int(o), int(o) + int(s)) for o, s in zip(offsets, sizes))
+
+
+@op("tile.load", result=_load, pto="tload", unified="load", family=MOVE, effect="read")
+def load(
+    tensor: Tensor,
+    offsets: Dims,
+    shapes: Dims,
+    valid_shape: Dims = None,
+    target_memory: Memory = "Vec",
+    clamp: Flag = False,
+) -> Any:
+    """Copy a window of a tensor into a tile (its valid region)."""
+    return tensor[_window(offsets, shapes if valid_shape is None else valid_shape)].copy()
+
+
+def _store(call: Call) -> Type:
+    source, target = call.type(0), call.type(2)
+    if source.dtype is not target.dtype:
+        call.fail(
+            "TG007",
+            f"the tile has dtype {source.dtype.name}, the tensor {target.dtype.name}",
+            hint=f"cast the tile first: target_type=pl.{target.dtype.name}",
+        )
+    if len(call.operands[1]) != len(target.shape):
+        call.fail("TG008", f"offsets must have the tensor's rank {len(target.shape)}")
+    return target  # type: ignore[no-any-return]
+
+
+@op("tile.store", result=_store, pto="tstore", unified="store", family=MOVE, effect="write")
+def store(
+    tile: Tile, offsets: Dims, output_tensor: Tensor, shapes: Dims = None, *, atomic: Atomic = "none"
+) -> Any:
+    """Copy a tile's valid region into a tensor (or add it there) and return the tensor."""
+    sizes = tile.shape if shapes is None else shapes
+    region = output_tensor[_window(offsets, sizes)]
+    part = tile[tuple(slice(0, n) for n in region.shape)]
+    region[...] = region + part if atomic == "add" else part
+    return output_tensor
+
+
+def _move(call: Call) -> Type:
+    t: TileType = call.type(0)
+    layout = dict(t.layout)
+    layout.update({k: v for k in ("blayout", "slayout") if (v := call.attr(k)) is not None})
+    return tile(t.shape, t.dtype, t.valid, call.attr("target_memory"), tuple(sorted(layout.items())))
+
+
+@op("tile.move", result=_move, pto="tmov", family=MOVE)
+def move(tile: Tile, target_memory: Memory, blayout: Word = None, slayout: Word = None) -> Any:
+    """Copy a tile to another memory space or layout."""
+    return tile.copy()
+
+
+move.facts(vs.same)
+
+
+@op("tile.read", result=lambda call: scalar(call.type(0).dtype), family=MOVE)
+def tile_read(tile: Tile, indices: Dims) -> Any:
+    """One element of a tile, as a scalar."""
+    return tile[tuple(int(i) for i in indices)].item()
+
+
+@op("tile.write", result=like_first, family=MOVE, effect="write", raw=True)
+def tile_write(tile: Tile, indices: Dims, value: Scalar, *, env: Env) -> Any:
+    """Set one element of a tile in place; the tile is returned."""
+    tile.data[tuple(int(i) for i in indices)] = scalar_like(value, env.dtype(0))
+    return tile
+
+
+@op("tensor.read", result=lambda call: scalar(call.type(0).dtype), unified="read", family=MOVE, effect="read")
+def tensor_read(tensor: Tensor, indices: Dims) -> Any:
+    """One element of a tensor, as a scalar."""
+    return tensor[tuple(int(i) for i in indices)].item()
+
+
+@op("tensor.write", result=like_first, unified="write", family=MOVE, effect="write")
+def tensor_write(tensor: Tensor, indices: Dims, value: Scalar, *, env: Env) -> Any:
+    """Set one element of a tensor; the tensor is returned."""
+    tensor[tuple(int(i) for i in indices)] = scalar_like(value, env.dtype(0))
+    return tensor
+
+
+def _tensor_create(call: Call) -> Type:
+    return TensorType(dims_of(call.operands[0]), call.attr("dtype"))
+
+
+@op("tensor.create", result=_tensor_create, family=CREATE, effect="alloc")
+def tensor_create(
+    shape: Dims, dtype: DTypeAttr, layout: Word = "ND", manual_dep: Flag = False, init_value: Scalar = None
+) -> Any:
+    """A tensor in global memory (zeros in the interpreter unless an initial value is given)."""
+    fill = 0 if init_value is None else scalar_like(init_value, dtype)
+    return np.full(tuple(int(d) for d in shape), fill, dtype.storage)
+
+
+@op("tensor.dim", result=lambda call: scalar(INDEX), family=VIEW, effect="read")
+def tensor_dim(tensor: Tensor, axis: Int) -> Any:
+    """The extent of one dimension."""
+    return int(tensor.shape[axis])
+
+
+def _tensor_slice(call: Call) -> Type:
+    source: TensorType = call.type(0)
+    shape = dims_of(call.operands[1])
+    if len(shape) != len(source.shape) or len(call.operands[2]) != len(source.shape):
+        call.fail("TG008", f"shape and offset must have the tensor's rank {len(source.shape)}")
+    _check_inside(call, source.shape, call.operands[2], shape)
+    valid = dims_of(call.operands[3]) if call.operands[3] is not None else None
+    return TensorType(shape, source.dtype, valid=valid, kind=source.kind)
+
+
+@op("tensor.slice", result=_tensor_slice, unified="slice", family=VIEW)
+def tensor_slice(tensor: Tensor, shape: Dims, offset: Dims, valid_shape: Dims = None) -> Any:
+    """A window of a tensor that aliases it."""
+    return tensor[_window(offset, shape if valid_shape is None else valid_shape)]
+
+
+def _tensor_reshape(call: Call) -> Type:
+    source: TensorType = call.type(0)
+    shape = dims_of(call.operands[1])
+    _check_count(call, source.shape, shape)
+    return TensorType(shape, source.dtype, kind=source.kind)
+
+
+def _check_count(call: Call, old: Any, new: Any) -> None:
+    a, b = static(old), static(new)
+    if a is not None and b is not None and int(np.prod(a)) != int(np.prod(b)):
+        call.fail("TG008", f"{shape_text(old)} and {shape_text(new)} differ in element count")
+
+
+@op("tensor.reshape", result=_tensor_reshape, unified="reshape", family=VIEW)
+def tensor_reshape(tensor: Tensor, shape: Dims) -> Any:
+    """The same elements under another shape; aliases the tensor."""
+    return tensor.reshape(tuple(int(d) for d in shape))
+
+
+def _view(call: Call) -> Type:
+    source: TensorType = call.type(0)
+    shape = dims_of(call.operands[1]) if call.operands[1] is not None else source.shape
+    valid = dims_of(call.operands[2]) if call.operands[2] is not None else source.valid
+    _check_count(call, source.shape, shape)
+    return TensorType(shape, source.dtype, source.stride, call.attr("layout"), valid, source.kind)
+
+
+@op("tensor.view", result=_view, unified="view", family=VIEW)
+def tensor_view(tensor: Tensor, shape: Dims = None, valid_shape: Dims = None, *, layout: Word = None) -> Any:
+    """The same tensor under another shape, valid shape or layout; aliases the tensor."""
+    return tensor if shape is None else tensor.reshape(tuple(int(d) for d in shape))
+
+
+def _tile_slice(call: Call) -> Type:
+    source: TileType = call.type(0)
+    shape = dims_of(call.operands[1])
+    if len(shape) != len(source.shape) or len(call.operands[2]) != len(source.shape):
+        call.fail("TG008", f"shape and offset must have the tile's rank {len(source.shape)}")
+    _check_inside(call, source.shape, call.operands[2], shape)
+    valid = dims_of(call.operands[3]) if call.operands[3] is not None else None
+    if valid is not None:
+        _check_valid(call, shape, valid)
+    return tile(shape, source.dtype, valid, source.memory)
+
+
+@op("tile.slice", result=_tile_slice, pto="subview", unified="slice", family=VIEW, raw=True)
+def tile_slice(tile: Tile, shape: Dims, offset: Dims, valid_shape: Dims = None) -> Any:
+    """A window of a tile."""
+    return tile.data[_window(offset, shape)].copy()
+
+
+tile_slice.facts(vs.same)
+
+
+def _tile_reshape(call: Call) -> Type:
+    source: TileType = call.type(0)
+    shape = dims_of(call.operands[1])
+    _check_count(call, source.shape, shape)
+    if source.valid is not None:
+        call.fail(
+            "TG008",
+            f"cannot reshape a tile with valid shape {shape_text(source.valid)} inside {shape_text(source.shape)}",
+            hint="reshape before narrowing the valid shape",
+        )
+    return tile(shape, source.dtype, None, source.memory)
+
+
+@op("tile.reshape", result=_tile_reshape, pto="treshape", unified="reshape", family=VIEW)
+def tile_reshape(tile: Tile, shape: Dims) -> Any:
+    """The same elements in row-major order under another shape; no instruction."""
+    return np.ascontiguousarray(tile).reshape(tuple(int(d) for d in shape))
+
+
+tile_reshape.facts(vs.same)
+
+
+def _transpose(call: Call) -> Type:
+    source: TileType = call.type(0)
+    if len(source.shape) != 2:
+        call.fail("TG008", f"needs a rank-2 tile, got {shape_text(source.shape)}")
+    valid = None if source.valid is None else source.valid[::-1]
+    return tile(source.shape[::-1], source.dtype, valid, source.memory)
+
+
+@op("tile.transpose", result=_transpose, pto="ttrans", unified="transpose", family=MOVE)
+def transpose(tile: Tile, axis1: Int, axis2: Int, tmp_tile: Scratch = None) -> Any:
+    """Rows become columns."""
+    return np.ascontiguousarray(tile.T)
+
+
+transpose.facts(vs.same)
+
+
+def _set_validshape(call: Call) -> Type:
+    t = call.type(0)
+    valid = (dim_of(call.operands[1]), dim_of(call.operands[2]))
+    _check_valid(call, t.shape, valid)
+    if isinstance(t, TensorType):
+        return TensorType(t.shape, t.dtype, t.stride, t.layout, valid, t.kind)
+    return tile(t.shape, t.dtype, valid, t.memory, t.layout)
+
+
+@op("tile.set_validshape", result=_set_validshape, unified="set_validshape", family=VIEW, raw=True)
+def set_validshape(tile: Tile, valid_rows: Scalar, valid_cols: Scalar) -> Any:
+    """The same tile with another valid shape; elements that become valid are what was stored there."""
+    return tile.data.copy()
+
+
+def _fillpad(call: Call) -> Type:
+    t: TileType = call.type(0)
+    return tile(t.shape, t.dtype, None, t.memory)
+
+
+@op("tile.fillpad", result=_fillpad, pto="tfillpad", unified="fillpad", family=MOVE, raw=True)
+def fillpad(tile: Tile, pad_value: Pad = "zero", *, env: Env) -> Any:
+    """Fill everything outside the valid shape with zero, the largest or the smallest value."""
+    dtype = env.dtype(0)
+    out = np.full(tile.data.shape, _pad_element(pad_value, dtype), tile.data.dtype)
+    region = tuple(slice(0, n) for n in tile.valid)
+    out[region] = tile.data[region]
+    return out
+
+
+def _pad_element(pad: str, dtype: DType) -> Any:
+    if pad in ("zero", "null"):
+        return scalar_like(0, dtype)
+    if dtype.is_float:
+        return scalar_like(float("inf") if pad == "max" else float("-inf"), dtype)
+    return scalar_like(dtype.max_value if pad == "max" else dtype.min_value, dtype)
+
+
+def _concat(call: Call) -> Type:
+    a, b = call.type(0), call.type(1)
+    if a.dtype is not b.dtype or a.shape[0] != b.shape[0]:
+        call.fail("TG008", f"cannot put {a} and {b} side by side")
+    sizes = static((a.shape[1], b.shape[1]))
+    if sizes is None or a.valid is not None or b.valid is not None:
+        call.fail("TG008", "needs static, fully valid tiles")
+    return tile((a.shape[0], sizes[0] + sizes[1]), a.dtype, None, a.memory)
+
+
+@op("tile.concat", result=_concat, pto="tconcat", unified="concat", family=MOVE)
+def concat(src0: Tile, src1: Tile) -> Any:
+    """Two tiles side by side."""
+    return np.concatenate([src0, src1], axis=1)
+
+
+concat.facts(vs.union)
+
+
+@op("tile.assume", result=like_first, unified="assume", family=VIEW)
+def assume(tile: Tile, lo: Scalar, hi: Scalar) -> Any:
+    """The author's promise that every element is a number in [lo, hi]; no instruction."""
+    return tile.copy()
+
+
+@assume.facts
+def _(tile: vs.ValueSet, lo: vs.ValueSet, hi: vs.ValueSet, *, call: vs.Call) -> vs.ValueSet:
+    return vs.clamp(tile, lo.lo, hi.hi)
+
+
+for _name in ("tile.get_block_idx", "tile.get_block_num", "tile.get_subblock_idx"):
+
+    def _query() -> Any:
+        """Index or number of the vector core that runs the program (0 and 1 in the interpreter)."""
+        return 0
+
+    op(_name, result=lambda call: scalar(INDEX), unified=_name[5:], family="queries", effect="read")(_query)
+
