@@ -1,0 +1,326 @@
+"""Statements compiled to steps over a frame; structured control flow run sequentially.
+
+A step returns ``None`` to go on, or a signal: :data:`BREAK`, :data:`CONTINUE`, a :class:`Yielded` or a
+:class:`Returned`, which the enclosing statement takes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .convert import decode
+from .diagnostics import Span, TileggError, error
+from .dtypes import INDEX, DType
+from .interp_eval import MEANING_ERRORS, Evaluator, evaluator
+from .interp_frame import (
+    BREAK,
+    CONTINUE,
+    Code,
+    Frame,
+    FrameNames,
+    Machine,
+    Returned,
+    Step,
+    Yielded,
+    assign,
+    fetch,
+    fetch_one,
+)
+from .interp_io import bind_dims
+from .op import OPS
+from .program import (
+    Block,
+    Carried,
+    Const,
+    For,
+    If,
+    Jump,
+    Op,
+    Raw,
+    Return,
+    Scope,
+    Statement,
+    Value,
+    While,
+    Yield,
+)
+from .tilearray import TileArray
+from .types import TileType, TupleType, Type, scalar
+
+_MAX_DEPTH = 64
+_SPMD = re.compile(r"\.spmd\(\s*(?:core_num\s*=\s*)?(\w+)")
+_QUERIES = {"get_block_idx": "block", "get_block_num": "blocks", "get_subblock_idx": "subblock"}
+
+
+def compile_block(code: Code, block: Block) -> Step:
+    """Return the block as one step, which passes on the first signal of a statement."""
+    steps = [_statement(code, s) for s in block.statements]
+    cost = len(steps) + 1
+
+    def run(machine: Machine, frame: Frame) -> Any:
+        machine.left -= cost
+        if machine.left < 0:
+            message = f"stopped after {machine.budget} steps"
+            raise error("TG032", message, hint="the loop may be endless; else allow more steps")
+        for step in steps:
+            signal = step(machine, frame)
+            if signal is not None:
+                return signal
+        return None
+
+    return run
+
+
+def _statement(code: Code, s: Statement) -> Step:
+    match s:
+        case Op():
+            return _op(code, s)
+        case For():
+            return _for(code, s)
+        case While():
+            return _while(code, s)
+        case If():
+            return _if(code, s)
+        case Scope():
+            return _scope(code, s)
+        case Yield(operands=operands, span=span):
+            values = fetch(code, operands, span)
+            return lambda machine, frame: Yielded(values(frame))
+        case Return(operands=operands, span=span):
+            results = fetch(code, operands, span)
+            return lambda machine, frame: Returned(results(frame))
+        case Jump(kind=kind):
+            signal = BREAK if kind == "break" else CONTINUE
+            return lambda machine, frame: signal
+        case Raw(text=text, span=span):
+            return _refuse(f"cannot evaluate the statement {text[:60]!r}", span)
+
+
+def _refuse(message: str, span: Span | None) -> Step:
+    def step(machine: Machine, frame: Frame) -> Any:
+        raise error("TG032", message, span)
+
+    return step
+
+
+def _located(problem: TileggError, span: Span | None) -> TileggError:
+    """Give the first diagnostic the position of the statement, if it has none."""
+    first = problem.diagnostics[0]
+    if first.span is not None or span is None:
+        return problem
+    again = error(first.code, first.message, span, reason=first.reason, hint=first.hint)
+    return TileggError(*again.diagnostics, *problem.diagnostics[1:])
+
+
+def _op(code: Code, s: Op) -> Step:
+    short = s.name.rsplit(".", 1)[-1]
+    if short in _QUERIES and not s.operands:
+        return _query(code, s, _QUERIES[short])
+    decl = OPS.get(s.name)
+    if decl is None:
+        return _call(code, s)
+    if len(s.operands) != len(decl.operand_params):
+        return _refuse(f"{s.name} has {len(s.operands)} operands, {len(decl.operand_params)} are due", s.span)
+    span, operands = s.span, fetch(code, s.operands, s.span)
+    types = tuple(getattr(o, "type", None) for o in s.operands)
+    result = _result_type(s)
+    apply: Evaluator | None = None
+    keep = _keep(code, s)
+    dynamic = result is not None and _is_dynamic(result)
+    slots = code.slots
+    watched = types[0].dtype if s.name == "tile.assume" and types[0] is not None else None
+
+    def step(machine: Machine, frame: Frame) -> None:
+        nonlocal apply
+        try:
+            if apply is None:
+                apply = evaluator(decl, types, s.attrs, result)
+            if watched and machine.watch and not _holds(operands(frame), watched):
+                machine.broken = True
+            if dynamic:
+                keep(frame, apply(operands(frame), FrameNames(slots, frame)))
+            else:
+                keep(frame, apply(operands(frame)))
+        except TileggError as problem:
+            raise _located(problem, span) from None
+
+    return step
+
+
+def _holds(operands: tuple[Any, ...], dtype: DType) -> bool:
+    """Return whether every valid element is a number in the range an ``assume`` promises."""
+    tile, low, high = operands
+    values = decode(tile.region if isinstance(tile, TileArray) else tile, dtype)
+    return bool(np.all((values >= low) & (values <= high)))
+
+
+def _result_type(s: Op) -> Type | None:
+    if not s.results:
+        return None
+    return s.results[0].type if len(s.results) == 1 else TupleType(tuple(v.type for v in s.results))
+
+
+def _is_dynamic(t: Type) -> bool:
+    if isinstance(t, TupleType):
+        return any(_is_dynamic(item) for item in t.items)
+    return isinstance(t, TileType) and not all(isinstance(d, int) for d in t.shape + t.valid_shape)
+
+
+def _keep(code: Code, s: Op) -> Callable[[Frame, Any], None]:
+    if not s.results:
+        return lambda frame, value: None
+    if len(s.results) == 1:
+        return _store_at(code.slot(s.results[0].name))
+    return assign(code, s.results)
+
+
+def _store_at(place: int) -> Callable[[Frame, Any], None]:
+    def store(frame: Frame, value: Any) -> None:
+        frame[place] = value
+
+    return store
+
+
+def _query(code: Code, s: Op, what: str) -> Step:
+    keep = _keep(code, s)
+    return lambda machine, frame: keep(frame, getattr(machine, what))
+
+
+def _call(code: Code, s: Op) -> Step:
+    """A call of a function of the program, or an operation that is not declared."""
+    name = s.name.rsplit(".", 1)[-1]
+    operands, keep, span = fetch(code, s.operands, s.span), _keep(code, s), s.span
+    many = len(s.results) > 1
+
+    def step(machine: Machine, frame: Frame) -> None:
+        callee = machine.functions.get(name)
+        if callee is None or s.name.startswith(("pl.", "pld.")):
+            raise error("TG032", f"{s.name} has no known meaning", span)
+        values = list(operands(frame))
+        if len(values) != len(callee.params):
+            raise error("TG032", f"{name} takes {len(callee.params)} arguments, got {len(values)}", span)
+        if machine.depth >= _MAX_DEPTH:
+            raise error("TG032", f"calls nested deeper than {_MAX_DEPTH}", span)
+        names: dict[str, int] = {}
+        try:
+            for p, value in zip(callee.function.params, values):
+                bind_dims(p.value.type, value, names, p.value.name)
+        except MEANING_ERRORS as problem:
+            raise error("TG032", f"the arguments do not fit {name}", span, reason=str(problem)) from problem
+        machine.depth += 1
+        results = callee.invoke(machine, values, names)
+        machine.depth -= 1
+        keep(frame, results if many or len(results) != 1 else results[0])
+
+    return step
+
+
+def _for(code: Code, s: For) -> Step:
+    bounds, inits = fetch(code, s.bounds, s.span), fetch(code, tuple(c.init for c in s.carried), s.span)
+    var, body = code.slot(s.var.name), compile_block(code, s.body)
+    args, results = assign(code, _args(s.carried)), assign(code, s.results)
+    current = fetch(code, _args(s.carried), s.span)
+    spmd, span = s.kind == "spmd", s.span
+    has_results = bool(s.results)
+
+    def step(machine: Machine, frame: Frame) -> Any:
+        start, stop, stride = bounds(frame)
+        if not stride:
+            raise error("TG032", "the loop's step is zero", span)
+        args(frame, inits(frame))
+        outer = machine.block, machine.blocks
+        for i in range(start, stop, stride):
+            frame[var] = i
+            if spmd:
+                machine.block, machine.blocks = i, stop
+            signal = body(machine, frame)
+            if isinstance(signal, Yielded):
+                args(frame, signal.values)
+            elif signal is BREAK:
+                break
+            elif isinstance(signal, Returned):
+                return signal
+        machine.block, machine.blocks = outer
+        if has_results:
+            results(frame, current(frame))
+        return None
+
+    return step
+
+
+def _args(carried: tuple[Carried, ...]) -> tuple[Value, ...]:
+    return tuple(c.arg for c in carried)
+
+
+def _while(code: Code, s: While) -> Step:
+    inits = fetch(code, tuple(c.init for c in s.carried), s.span)
+    head, body = compile_block(code, s.head), compile_block(code, s.body)
+    cond = fetch_one(code, s.cond, s.span)
+    args, results = assign(code, _args(s.carried)), assign(code, s.results)
+    current = fetch(code, _args(s.carried), s.span)
+    has_results = bool(s.results)
+
+    def step(machine: Machine, frame: Frame) -> Any:
+        args(frame, inits(frame))
+        while True:
+            signal = head(machine, frame)
+            if signal is not None:
+                return signal
+            if not cond(frame):
+                break
+            signal = body(machine, frame)
+            if isinstance(signal, Yielded):
+                args(frame, signal.values)
+            elif signal is BREAK:
+                break
+            elif isinstance(signal, Returned):
+                return signal
+        if has_results:
+            results(frame, current(frame))
+        return None
+
+    return step
+
+
+def _if(code: Code, s: If) -> Step:
+    cond, results = fetch_one(code, s.cond, s.span), assign(code, s.results)
+    then, orelse = compile_block(code, s.then), compile_block(code, s.orelse)
+
+    def step(machine: Machine, frame: Frame) -> Any:
+        signal = (then if cond(frame) else orelse)(machine, frame)
+        if isinstance(signal, Yielded):
+            results(frame, signal.values)
+            return None
+        return signal
+
+    return step
+
+
+def _scope(code: Code, s: Scope) -> Step:
+    body = compile_block(code, s.body)
+    found = _SPMD.search(s.header)
+    if found is None:
+        return body
+    text = found.group(1)
+    number = Const(int(text), INDEX) if text.isdigit() else Value(text, scalar(INDEX))
+    count, span = fetch_one(code, number, s.span), s.span
+
+    def step(machine: Machine, frame: Frame) -> Any:
+        blocks = count(frame)
+        if not isinstance(blocks, int):
+            raise error("TG032", f"cannot evaluate {s.header[:60]!r}", span)
+        outer = machine.block, machine.blocks
+        for i in range(blocks):
+            machine.block, machine.blocks = i, blocks
+            signal = body(machine, frame)
+            if signal is not None:
+                return signal
+        machine.block, machine.blocks = outer
+        return None
+
+    return step
+
