@@ -89,7 +89,8 @@ def _midpoints(dst: DType, rng: np.random.Generator, count: int) -> Array:
     exponent = np.frexp(np.maximum(magnitude, dst.min_positive))[1] - 1
     widths = np.array([dst.precision_at(e) for e in range(dst.quantum_exponent, dst.max_exponent + 1)])
     precision = widths[exponent - dst.quantum_exponent]
-    return np.copysign(magnitude + np.ldexp(0.5, exponent - precision + 1), points)
+    halfway: Array = np.copysign(magnitude + np.ldexp(0.5, exponent - precision + 1), points)
+    return halfway
 
 
 def _near(src: DType, points: Array, rng: np.random.Generator) -> Array:
