@@ -39,6 +39,7 @@ CODES: dict[str, str] = {
     "TG024": "the cast may round twice",
     "TG025": "the target ignores the requested round mode",
     "TG026": "a search stopped at its budget",
+    "TG027": "the assembly text is malformed",
     "TG030": "inputs do not fit the program's parameters",
     "TG031": "two programs differ",
     "TG032": "the interpreter cannot evaluate the operation",
