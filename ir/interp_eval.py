@@ -61,7 +61,7 @@ def evaluator(
 
     The caller silences NumPy's floating-point warnings (``np.errstate(all="ignore")``).
     """
-    _refuse_codes(decl, types)
+    _refuse_unnumbered(decl, types)
     meaning = _bind(decl, attrs, types, result)
     place = placer(result, decl.raw)
     if decl.raw:
@@ -94,12 +94,14 @@ def _cannot(decl: OpDecl, problem: Exception) -> TileggError:
     return error("TG032", f"{decl.name} cannot be evaluated on these operands", reason=str(problem)[:200])
 
 
-def _refuse_codes(decl: OpDecl, types: Sequence[Any]) -> None:
+def _refuse_unnumbered(decl: OpDecl, types: Sequence[Any]) -> None:
     if decl.family not in _VALUE_FAMILIES or decl.name in _MOVERS:
         return
     for t in types:
-        dtype = getattr(t, "dtype", None)
-        if isinstance(t, TileType | TensorType) and dtype is not None and dtype.is_coded:
+        if not isinstance(t, TileType | TensorType):
+            continue
+        dtype = t.dtype
+        if dtype.is_coded or (dtype is BOOL and decl.family != "compare and select"):
             message = f"{decl.name}: there is no arithmetic on {dtype.name} elements"
             raise error("TG032", message, hint="cast to FP32 first")
 
@@ -160,8 +162,14 @@ def _tile_placer(t: TileType, raw: bool) -> Placer:
             return TileArray(
                 _fit(value, physical, names, t), _extent(valid, known or value.shape, names, t)
             )
-        _fit(value, valid, names, t)
-        return padded(value, _extent(physical, value.shape, names, t), t.dtype)
+        whole = _extent(physical, value.shape, names, t)
+        extent = _extent(valid, value.shape, names, t)
+        if value.shape != extent:
+            # An annotation may narrow the valid shape of a result.
+            if any(n < e for n, e in zip(value.shape, extent)):
+                raise _wrong(t, f"shape {shape_text(value.shape)} where {shape_text(extent)} is due")
+            value = value[tuple([slice(n) for n in extent])]
+        return padded(value, whole, t.dtype)
 
     return place
 
