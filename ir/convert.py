@@ -89,7 +89,7 @@ def encode(
     kind = array.dtype.kind
     if kind == "O":
         return encode_exact(array, dtype, mode, saturate)
-    if array.dtype == BF16.storage or kind == "f":
+    if array.dtype == BF16.storage or (kind == "f" and array.dtype.itemsize <= 8):
         return _apply(_from_float64(dtype, mode, saturate), array.astype(np.float64), dtype)
     if kind == "b":
         return convert(array, BOOL, dtype, mode, saturate)
