@@ -1,0 +1,50 @@
+"""The public face of the dialect."""
+
+from __future__ import annotations
+
+from .build import PtoBuilder
+from .dialect import OPS, PTO, pto_context
+from .elements import element
+from .module import FunctionBuilder, ModuleBuilder
+from .parsing import parse_pto
+from .printing import PtoPrinter, location_of, print_pto, span_of
+from .types import (
+    DYNAMIC,
+    PartitionTensorViewType,
+    PtrType,
+    TensorViewType,
+    TileBufType,
+    partition_type,
+    ptr_type,
+    tensor_view_type,
+    tile_type,
+)
+from .verify import verify_module, verify_pto
+from .words import word
+
+__all__ = [
+    "DYNAMIC",
+    "OPS",
+    "PTO",
+    "FunctionBuilder",
+    "ModuleBuilder",
+    "PartitionTensorViewType",
+    "PtoBuilder",
+    "PtoPrinter",
+    "PtrType",
+    "TensorViewType",
+    "TileBufType",
+    "element",
+    "location_of",
+    "parse_pto",
+    "partition_type",
+    "print_pto",
+    "pto_context",
+    "ptr_type",
+    "span_of",
+    "tensor_view_type",
+    "tile_type",
+    "verify_module",
+    "verify_pto",
+    "word",
+]

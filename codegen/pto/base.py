@@ -1,0 +1,157 @@
+"""What all PTO operations share: the base class, cheap type texts and the dictionary of attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import IRDLOperation
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from .elements import ELEMENT_NAMES
+from .types import _TextType
+
+SEGMENTS = "operandSegmentSizes"
+
+
+class PtoOp(IRDLOperation):
+    """An operation of the PTO dialect.
+
+    ``SURFACE`` renames properties in the custom text (name of the property to name in the text).
+    """
+
+    SURFACE: ClassVar[Mapping[str, str]] = {}
+
+    def verify_arch(self, arch: str) -> None:
+        """Check what only holds for one target branch, ``"a2a3"`` or ``"a5"``.
+
+        Raises:
+            VerifyException: the assembler would refuse the operation for this target.
+        """
+
+    def dictionary(self, skip: Sequence[str] = ()) -> dict[str, Attribute]:
+        """Return properties and attributes as the custom text shows them, without ``skip``."""
+        if not self.properties and not self.attributes:
+            return {}
+        hidden = {SEGMENTS, *skip}
+        shown = {self.SURFACE.get(k, k): v for k, v in self.properties.items() if k not in hidden}
+        shown.update((k, v) for k, v in self.attributes.items() if k not in hidden)
+        return shown
+
+    @classmethod
+    def split(
+        cls, parser: Parser, entries: Mapping[str, Attribute]
+    ) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
+        """Divide a parsed dictionary into (properties, attributes)."""
+        own = cls.get_irdl_definition().properties
+        back = {shown: name for name, shown in cls.SURFACE.items()}
+        properties: dict[str, Attribute] = {}
+        attributes: dict[str, Attribute] = {}
+        for key, value in entries.items():
+            name = back.get(key, key)
+            if name in properties:
+                parser.raise_error(f"{name} is given twice, as {key} too")
+            (properties if name in own else attributes)[name] = value
+        return properties, attributes
+
+
+_TEXTS: dict[Attribute, str] = dict(ELEMENT_NAMES)
+
+
+def type_text(attr: Attribute) -> str:
+    """Return the text of a type in full (``!pto.tile_buf<...>``)."""
+    if isinstance(attr, _TextType):
+        return f"!{attr.name}{attr.data.text}"
+    known = _TEXTS.get(attr)
+    if known is None:
+        known = _TEXTS.setdefault(attr, str(attr))
+    return known
+
+
+def types_text(values: Sequence[SSAValue]) -> str:
+    """Return the types of the values, separated by commas."""
+    return ", ".join([type_text(v.type) for v in values])
+
+
+def print_values(printer: Printer, values: Sequence[SSAValue]) -> None:
+    """Print the names of the values, separated by commas."""
+    for i, value in enumerate(values):
+        if i:
+            printer.print_string(", ")
+        printer.print_ssa_value(value)
+
+
+def print_dictionary(printer: Printer, entries: Mapping[str, Attribute]) -> None:
+    """Print `` {key = value, ...}``, or nothing for an empty dictionary."""
+    if entries:
+        printer.print_string(" ")
+        printer.print_attr_dict(entries)
+
+
+def parse_values(parser: Parser) -> list[UnresolvedOperand]:
+    """Read ``%a, %b, ...`` (at least one)."""
+    values = [parser.parse_unresolved_operand()]
+    while parser.parse_optional_punctuation(",") is not None:
+        values.append(parser.parse_unresolved_operand())
+    return values
+
+
+def parse_types(parser: Parser, count: int) -> list[Attribute]:
+    """Read ``count`` types separated by commas."""
+    types: list[Attribute] = [parser.parse_type()]
+    for _ in range(count - 1):
+        parser.parse_punctuation(",")
+        types.append(parser.parse_type())
+    return types
+
+
+def resolve(
+    parser: Parser, values: Sequence[UnresolvedOperand], types: Sequence[Attribute]
+) -> list[SSAValue]:
+    """Look the operands up, with their types."""
+    return [parser.resolve_operand(value, type_) for value, type_ in zip(values, types, strict=True)]
+
+
+_SEGMENT_ATTRS: dict[tuple[int, ...], DenseArrayBase] = {}
+
+
+def segments(*sizes: int) -> DenseArrayBase:
+    """Return the (shared) ``operandSegmentSizes`` attribute."""
+    known = _SEGMENT_ATTRS.get(sizes)
+    if known is None:
+        known = _SEGMENT_ATTRS.setdefault(sizes, DenseArrayBase.from_list(i32, sizes))
+    return known
+
+
+def segment_sizes(op: Operation) -> tuple[int, ...]:
+    """Return the operand segment sizes an operation carries (empty when it has none)."""
+    attr = op.properties.get(SEGMENTS)
+    return tuple(int(n) for n in attr.get_values()) if isinstance(attr, DenseArrayBase) else ()
+
+
+def constant_of(value: SSAValue) -> int | None:
+    """Return the integer a value is, when an ``arith.constant`` defines it."""
+    owner = value.owner
+    if isinstance(owner, Operation) and owner.name == "arith.constant":
+        attr = owner.properties.get("value") or owner.attributes.get("value")
+        if isinstance(attr, IntegerAttr):
+            return int(attr.value.data)
+    return None
+
+
+def integers(attr: Attribute) -> list[int]:
+    """Return the integers of an array attribute.
+
+    Raises:
+        VerifyException: not an array of integers.
+    """
+    if not isinstance(attr, ArrayAttr):
+        raise VerifyException("expected an array of integers")
+    found = [int(item.value.data) for item in attr.data if isinstance(item, IntegerAttr)]
+    if len(found) != len(attr.data):
+        raise VerifyException("expected an array of integers")
+    return found

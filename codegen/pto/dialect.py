@@ -1,0 +1,53 @@
+"""The dialect as a whole: its operations, types and attributes, and a context that knows them."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, builtin, func, scf
+from xdsl.ir import Attribute, Dialect, Operation
+
+from . import comm, elements, gather, movement, scalars, sync, tiles, types, views
+from .base import PtoOp
+from .families import DPS_OPS
+from .words import WORD_ATTRS
+
+_MODULES = (views, tiles, movement, scalars, sync, comm, gather)
+
+
+def _declared() -> dict[str, type[Operation]]:
+    """Collect the operations the modules define, by full name, in order of definition."""
+    found: dict[str, type[Operation]] = {}
+    for module in _MODULES:
+        for item in vars(module).values():
+            if isinstance(item, type) and issubclass(item, PtoOp) and "name" in vars(item):
+                found[item.name] = item
+    return found
+
+
+#: Full name (``"pto.tadd"``) to class, for every operation of the dialect.
+OPS: dict[str, type[Operation]] = _declared() | {op.name: op for op in DPS_OPS.values()}
+
+_TYPES = (
+    types.PtrType,
+    types.TensorViewType,
+    types.PartitionTensorViewType,
+    types.TileBufType,
+    types.AsyncSessionType,
+    types.AsyncEventType,
+    elements.HiF8Type,
+    elements.F8E8M0Type,
+    elements.F4E1M2x2Type,
+    elements.F4E2M1x2Type,
+)
+
+PTO = Dialect("pto", list(OPS.values()), cast(list[type[Attribute]], [*_TYPES, *WORD_ATTRS.values()]))
+
+
+def pto_context() -> Context:
+    """Return a context with this dialect and the ones a PTO file may use around it."""
+    context = Context()
+    for dialect in (builtin.Builtin, func.Func, arith.Arith, scf.Scf, PTO):
+        context.load_dialect(dialect)
+    return context

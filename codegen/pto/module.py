@@ -1,0 +1,78 @@
+"""Construction of modules and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import UNKNOWN_LOC, FunctionType, LocationAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from ...ir.diagnostics import Span
+from .build import Constants, PtoBuilder
+from .printing import location_of
+from .words import word
+
+
+class FunctionBuilder:
+    """A function under construction: ``args`` by name, ``body`` to build into, then :meth:`finish`."""
+
+    def __init__(self, op: func.FuncOp, block: Block, names: Sequence[str]) -> None:
+        self.op = op
+        self.args: dict[str, SSAValue] = dict(zip(names, block.args, strict=True))
+        self.body = PtoBuilder(block, Constants(block))
+
+    def finish(self, values: Sequence[SSAValue] = ()) -> None:
+        """Append the return."""
+        self.body.add(func.ReturnOp.create(operands=list(values)))
+
+
+class ModuleBuilder:
+    """A module under construction; ``arch`` becomes its ``pto.target_arch``."""
+
+    def __init__(self, arch: str | None = None) -> None:
+        self._block = Block()
+        attributes = {} if arch is None else {"pto.target_arch": StringAttr(arch)}
+        self.op: ModuleOp = ModuleOp.create(regions=[Region(self._block)], attributes=attributes)
+
+    def function(
+        self,
+        name: str,
+        args: Sequence[tuple[str, Attribute]],
+        *,
+        results: Sequence[Attribute] = (),
+        entry: bool = True,
+        kernel_kind: str | None = "vector",
+        span: Span | None = None,
+    ) -> FunctionBuilder:
+        """Add a function.
+
+        Args:
+            name: symbol name.
+            args: (name, type) of each argument.
+            results: types of the returned values.
+            entry: mark it as a kernel (``pto.entry``).
+            kernel_kind: ``"vector"``, ``"cube"`` or None.
+            span: source of the function.
+        """
+        types = [type_ for _, type_ in args]
+        block = Block(arg_types=types)
+        for (hint, _), value in zip(args, block.args, strict=True):
+            value.name_hint = hint
+        attributes: dict[str, Attribute] = {}
+        if entry:
+            attributes["pto.entry"] = UnitAttr()
+        if kernel_kind is not None:
+            attributes["pto.kernel_kind"] = word("kernel_kind", kernel_kind)
+        place: LocationAttr = UNKNOWN_LOC if span is None else location_of(span)
+        op = func.FuncOp.create(
+            properties={
+                "sym_name": StringAttr(name),
+                "function_type": FunctionType.from_lists(types, list(results)),
+            },
+            attributes=attributes,
+            regions=[Region(block)],
+            location=place,
+        )
+        self._block.add_op(op)
+        return FunctionBuilder(op, block, [hint for hint, _ in args])

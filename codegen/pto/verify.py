@@ -1,0 +1,82 @@
+"""Verification of whole modules."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from ...ir.diagnostics import Diagnostic, TileggError, error
+from .archchecks import branch, check_elements
+from .base import PtoOp
+from .dps import DpsOp
+from .printing import span_of
+
+#: After this many findings the rest of a module is not looked at.
+LIMIT = 20
+
+
+def verify_module(module: ModuleOp, arch: str | None = None) -> list[Diagnostic]:
+    """Return what the assembler would refuse in a module, in program order, at most :data:`LIMIT` findings.
+
+    Args:
+        module: the module to check.
+        arch: ``"a2"``, ``"a3"``, ``"a2a3"`` or ``"a5"``; None takes the module's ``pto.target_arch``, and
+            without that only what holds for every target is checked.
+
+    Raises:
+        TileggError: TG040, not a known arch.
+    """
+    named = module.attributes.get("pto.target_arch")
+    if arch is None and isinstance(named, StringAttr):
+        arch = named.data
+    try:
+        target = None if arch is None else branch(arch)
+    except ValueError as problem:
+        raise error("TG040", str(problem)) from None
+    found: list[Diagnostic] = []
+    _check_op(module, target, set(), found)
+    return found
+
+
+def verify_pto(module: ModuleOp, arch: str | None = None) -> None:
+    """Check a module as :func:`verify_module` does.
+
+    Raises:
+        TileggError: TG023, with the message and location of each finding.
+    """
+    found = verify_module(module, arch)
+    if found:
+        raise TileggError(*found)
+
+
+def _check_op(op: Operation, arch: str | None, visible: set[SSAValue], found: list[Diagnostic]) -> None:
+    try:
+        for value in op.operands:
+            if value not in visible:
+                raise VerifyException(
+                    f"an operand is not defined before its use ({value.name_hint or 'unnamed'})"
+                )
+        op.verify(verify_nested_ops=False)
+        if arch is not None and isinstance(op, PtoOp):
+            if isinstance(op, DpsOp):
+                check_elements(op, arch)
+            op.verify_arch(arch)
+    except VerifyException as problem:
+        message = f"{op.name}: {str(problem).strip()}"
+        found.append(Diagnostic("TG023", message, span_of(op.location)))
+    for region in op.regions:
+        for block in region.blocks:
+            _check_block(block, arch, visible, found)
+
+
+def _check_block(block: Block, arch: str | None, visible: set[SSAValue], found: list[Diagnostic]) -> None:
+    here: list[SSAValue] = list(block.args)
+    visible.update(here)
+    for op in block.ops:
+        if len(found) >= LIMIT:
+            break
+        _check_op(op, arch, visible, found)
+        here.extend(op.results)
+        visible.update(op.results)
+    visible.difference_update(here)
