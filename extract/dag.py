@@ -1,0 +1,315 @@
+"""Choosing one node per class so that the DAG under the roots is cheapest, shared classes counted once.
+
+Stages: prune (underivable classes, self-loops) → absorb (a class used by one node only becomes part of that
+node) → dominate (a node beaten on cost by one with no further needs is dropped) → what is still open goes to a
+bitset greedy and a local search that can "open" a shared helper, or to the exact solver (``extract/ilp.py``).
+If nothing is open after domination, the choice is proved optimal by the reductions alone. Costs are integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One way to make a class: its cost, the classes it needs, the (class, node) picks it stands for."""
+
+    cost: int
+    children: tuple[int, ...]
+    picks: tuple[tuple[int, int], ...]
+
+
+@dataclass
+class Problem:
+    """Choices per class number, and the root classes."""
+
+    classes: dict[int, list[Choice]]
+    roots: tuple[int, ...]
+    infeasible: frozenset[int] = frozenset()
+
+    @property
+    def open(self) -> list[int]:
+        """Classes with more than one choice left."""
+        return [c for c, choices in self.classes.items() if len(choices) > 1]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The picked node of every class in use, the total cost, and how good it is known to be.
+
+    ``bound`` is a proved lower bound on the cost of any choice (equal to ``cost``: proved optimal).
+    """
+
+    picks: dict[int, int]
+    cost: int
+    bound: int
+
+    @property
+    def proved(self) -> bool:
+        return self.bound >= self.cost
+
+
+def problem(nodes: Sequence[Sequence[tuple[int, tuple[int, ...]] | None]], roots: Iterable[int]) -> Problem:
+    """Return the pruned problem; ``nodes[c][i]`` is (cost, child classes), ``None`` for an illegal node."""
+    derivable = _derivable(nodes)
+    wanted = tuple(dict.fromkeys(roots))
+    classes: dict[int, list[Choice]] = {}
+    stack = [r for r in reversed(wanted)]
+    while stack:
+        c = stack.pop()
+        if c in classes or c not in derivable:
+            continue
+        choices = [
+            Choice(node[0], tuple(dict.fromkeys(node[1])), ((c, i),))
+            for i, node in enumerate(nodes[c])
+            if node is not None and c not in node[1] and derivable.issuperset(node[1])
+        ]
+        classes[c] = choices
+        for choice in choices:
+            stack += choice.children
+    bad = frozenset(r for r in wanted if r not in derivable)
+    return Problem(classes, wanted, bad)
+
+
+def _derivable(nodes: Sequence[Sequence[tuple[int, tuple[int, ...]] | None]]) -> set[int]:
+    users: dict[int, list[int]] = {}
+    for c, options in enumerate(nodes):
+        for option in options:
+            if option is not None:
+                for child in option[1]:
+                    users.setdefault(child, []).append(c)
+    done: set[int] = set()
+    work = [c for c, options in enumerate(nodes) if any(o is not None and not o[1] for o in options)]
+    while work:
+        c = work.pop()
+        if c in done or not any(o is not None and done.issuperset(o[1]) for o in nodes[c]):
+            continue
+        done.add(c)
+        work += users.get(c, [])
+    return done
+
+
+def reduce(p: Problem) -> Problem:
+    """Absorb private classes and drop dominated choices until nothing changes."""
+    classes = {c: _undominated(options) for c, options in p.classes.items()}
+    protected = set(p.roots)
+    changed = True
+    while changed:
+        changed = False
+        uses: dict[int, int] = {}
+        for options in classes.values():
+            for option in options:
+                for child in option.children:
+                    uses[child] = uses.get(child, 0) + 1
+        for c in list(classes):
+            options = classes.get(c, [])
+            private = {
+                k for o in options for k in o.children
+                if uses[k] == 1 and k not in protected and len(classes[k]) == 1 and k != c
+            }  # fmt: skip
+            if not private:
+                continue
+            classes[c] = _undominated([_absorb(o, private, classes) for o in options])
+            changed = True
+            for k in private:
+                classes.pop(k, None)
+        classes = _reachable(classes, p.roots)
+    return Problem(classes, p.roots, p.infeasible)
+
+
+def _absorb(option: Choice, private: set[int], classes: dict[int, list[Choice]]) -> Choice:
+    cost, picks = option.cost, option.picks
+    children: dict[int, None] = {}
+    for k in option.children:
+        if k in private:
+            (inner,) = classes[k]
+            cost += inner.cost
+            picks += inner.picks
+            children.update(dict.fromkeys(inner.children))
+        else:
+            children[k] = None
+    return Choice(cost, tuple(children), picks)
+
+
+def _undominated(options: list[Choice]) -> list[Choice]:
+    if len(options) == 1:
+        return options
+    kept: list[Choice] = []
+    for option in sorted(options, key=lambda o: (o.cost, o.picks)):
+        needs = set(option.children)
+        if not any(needs.issuperset(k.children) for k in kept):
+            kept.append(option)
+    return kept
+
+
+def _reachable(classes: dict[int, list[Choice]], roots: Iterable[int]) -> dict[int, list[Choice]]:
+    seen: dict[int, list[Choice]] = {}
+    stack = [r for r in roots if r in classes]
+    while stack:
+        c = stack.pop()
+        if c not in seen:
+            seen[c] = classes[c]
+            stack += [k for o in classes[c] for k in o.children]
+    return {c: seen[c] for c in classes if c in seen}
+
+
+Selection = dict[int, Choice]
+
+
+def cost_of(chosen: Selection, roots: Iterable[int]) -> tuple[int, dict[int, Choice]] | None:
+    """Return the DAG cost and the classes in use, or ``None`` if the choice is cyclic."""
+    used: dict[int, Choice] = {}
+    state: dict[int, int] = {}
+    stack = [(r, False) for r in roots]
+    total = 0
+    while stack:
+        c, leaving = stack.pop()
+        if leaving:
+            state[c] = 2
+            continue
+        mark = state.get(c)
+        if mark == 2:
+            continue
+        if mark == 1:
+            return None
+        state[c] = 1
+        choice = chosen[c]
+        used[c] = choice
+        total += choice.cost
+        stack.append((c, True))
+        for k in choice.children:
+            if state.get(k) == 1:
+                return None
+            if state.get(k) != 2:
+                stack.append((k, False))
+    return total, used
+
+
+def greedy(p: Problem) -> Selection:
+    """Pick per class the choice with the cheapest set of classes below it (sets as bit masks)."""
+    position = {c: i for i, c in enumerate(p.classes)}
+    names = list(p.classes)
+    best: dict[int, tuple[int, int, Choice]] = {}
+    users: dict[int, list[int]] = {}
+    for c, options in p.classes.items():
+        for o in options:
+            for k in o.children:
+                users.setdefault(k, []).append(c)
+    weight: dict[int, int] = {}
+    work = [c for c, options in p.classes.items() if any(not o.children for o in options)]
+    queued = set(work)
+    while work:
+        c = work.pop(0)
+        queued.discard(c)
+        found = _best_of(c, p.classes[c], best, position, names, weight)
+        if found is None or (c in best and found[0] >= best[c][0]):
+            continue
+        best[c] = found
+        weight[c] = found[2].cost
+        for u in users.get(c, ()):
+            if u not in queued:
+                queued.add(u)
+                work.append(u)
+    return {c: entry[2] for c, entry in best.items()}
+
+
+def _best_of(
+    c: int,
+    options: list[Choice],
+    best: dict[int, tuple[int, int, Choice]],
+    position: dict[int, int],
+    names: list[int],
+    weight: dict[int, int],
+) -> tuple[int, int, Choice] | None:
+    found: tuple[int, int, Choice] | None = None
+    own = 1 << position[c]
+    for o in options:
+        if any(k not in best for k in o.children):
+            continue
+        mask, total = 0, 0
+        for k in sorted(o.children, key=lambda k: -best[k][0]):
+            new = best[k][1] & ~mask
+            if mask == 0:
+                total += best[k][0]
+            else:
+                total += _sum(new, names, weight)
+            mask |= new
+        if mask & own:
+            continue
+        if found is None or total + o.cost < found[0]:
+            found = (total + o.cost, mask | own, o)
+    return found
+
+
+def _sum(mask: int, names: list[int], weight: dict[int, int]) -> int:
+    total = 0
+    while mask:
+        bit = mask & -mask
+        total += weight[names[bit.bit_length() - 1]]
+        mask ^= bit
+    return total
+
+
+def improve(p: Problem, start: Selection, rounds: int = 20) -> tuple[Selection, int]:
+    """Local search: open a helper that several classes could share, then single changes, while it pays."""
+    priced = cost_of(start, p.roots)
+    if priced is None:
+        raise ValueError("the greedy choice is cyclic")
+    chosen, (cost, used) = dict(start), priced
+    for _ in range(rounds):
+        moved = False
+        for trial in [*_helper_moves(p, chosen, used), *_single_moves(p, chosen, used)]:
+            changed = {**chosen, **trial}
+            found = cost_of(changed, p.roots)
+            if found is not None and found[0] < cost:
+                chosen, cost, used = changed, *found
+                moved = True
+        if not moved:
+            break
+    return chosen, cost
+
+
+def _helper_moves(p: Problem, chosen: Selection, used: Selection) -> Iterable[Selection]:
+    takers: dict[int, Selection] = {}
+    for c in used:
+        for o in p.classes[c]:
+            for k in o.children:
+                if k not in used:
+                    takers.setdefault(k, {}).setdefault(c, o)
+    return [moves for k, moves in sorted(takers.items()) if len(moves) > 1]
+
+
+def _single_moves(p: Problem, chosen: Selection, used: Selection) -> Iterable[Selection]:
+    return [{c: o} for c in used for o in p.classes[c] if o is not chosen[c]]
+
+
+def solve(p: Problem) -> Solution:
+    """Reduce, then greedy and local search on what is open; proved when the reductions settle everything."""
+    small = reduce(p)
+    chosen = {c: options[0] for c, options in small.classes.items()}
+    settled = not small.open
+    priced = cost_of(chosen, small.roots) if settled else None
+    if priced is None:
+        settled = False
+        chosen, cost = improve(small, greedy(small))
+        priced = cost_of(chosen, small.roots)
+        assert priced is not None
+    cost, used = priced
+    picks = dict(pick for choice in used.values() for pick in choice.picks)
+    return Solution(picks, cost, cost if settled else lower_bound(small))
+
+
+def lower_bound(p: Problem) -> int:
+    """Return a cost no choice can undercut: classes every choice needs, each at its cheapest."""
+    needed: set[int] = set()
+    stack = list(p.roots)
+    while stack:
+        c = stack.pop()
+        if c in needed:
+            continue
+        needed.add(c)
+        common = set.intersection(*(set(o.children) for o in p.classes[c]))
+        stack += common
+    return sum(min(o.cost for o in p.classes[c]) for c in needed)

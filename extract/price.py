@@ -1,0 +1,209 @@
+"""Prices of e-nodes and operations on a target: cycles, instruction count, accuracy, or why it is illegal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..ir.dtypes import DType
+from ..ir.op import OPS, Kind, OpDecl
+from ..ir.ops.select import COMPARISONS
+from ..ir.program import Const, Op, Value
+from ..ir.types import ScalarType, TileType, Type
+from ..ir.valueset import ValueSet, representable
+from ..rewrite.graph import ABSENT, OPERATION, Graph, Node
+from ..rules.cost import Instr, cycles
+from ..rules.target import Target
+from ..rules.terms import child_params
+
+Objective = Literal["cycles", "instructions", "accuracy"]
+OBJECTIVES: tuple[Objective, ...] = ("cycles", "instructions", "accuracy")
+
+#: Operations that only rename storage, or tell tilegg something: no instruction.
+FREE = frozenset(
+    {"tile.reshape", "tile.reinterpret_view", "tile.slice", "tile.set_validshape", "tile.assume"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a node costs by itself. ``inexact`` is 1 for the last hop of a chain that may round twice."""
+
+    cycles: float
+    instructions: int
+    inexact: int = 0
+
+    def weight(self, objective: Objective) -> int:
+        """Return one integer that orders prices: the objective first, then the other two, then size."""
+        time = round(self.cycles * 16)
+        match objective:
+            case "cycles":
+                return ((time << 12) + self.instructions << 8) + 16 * self.inexact + 1
+            case "instructions":
+                return ((self.instructions << 30) + time << 4) + 4 * self.inexact + 1
+            case "accuracy":
+                return ((self.inexact << 40) + time << 8) + self.instructions + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a node cannot be used on the target."""
+
+    reason: str
+    hint: str = ""
+
+
+NOTHING = Price(0.0, 0)
+
+
+def work_shape(types: list[TileType]) -> tuple[int, int, int]:
+    """Return (valid rows, valid columns, physical columns) of the largest tile; vectors count as one row.
+
+    A dynamic valid extent counts as the whole physical extent; leading dimensions are folded into the rows.
+    """
+    best = (0, 0, 0)
+    for t in types:
+        shape = [d if isinstance(d, int) else 1 for d in t.shape]
+        valid = [v if isinstance(v, int) else d for v, d in zip(t.valid_shape, shape)]
+        rows = 1
+        for v in valid[:-1]:
+            rows *= v
+        found = (rows, valid[-1], shape[-1])
+        if found[0] * found[1] > best[0] * best[1]:
+            best = found
+    rows, cols, phys = best
+    if cols == 1 and rows > 1 and phys == 1:
+        return 1, rows, rows
+    return max(rows, 1), max(cols, 1), max(phys, 1)
+
+
+class Pricer:
+    """Prices on one target; ``target`` ``None`` makes everything legal and counts instructions only."""
+
+    def __init__(self, target: Target | None, exact_only: bool = False) -> None:
+        self.target = target
+        self.exact_only = exact_only
+        self._memo: dict[tuple[Any, ...], Price | Refusal] = {}
+
+    def node(self, graph: Graph, node: Node) -> Price | Refusal:
+        """Return the price of an e-node."""
+        if node.kind != OPERATION:
+            return NOTHING
+        assert node.decl is not None
+        types = [graph.types[c] for c in node.children if not _absent(graph, c)]
+        if node.decl.name == "tile.cast":
+            return self._cast(node, types[0], graph.values.get(node.children[0]))
+        return self.operation(node.decl, types, node.type, node.attrs)
+
+    def operation(self, decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]) -> Price | Refusal:
+        """Return the price of an operation other than a cast by its operand and result types."""
+        if decl.pto is None or decl.name in FREE or isinstance(result, ScalarType):
+            return NOTHING
+        key = (decl.name, tuple(types), result, tuple(sorted((k, repr(v)) for k, v in attrs.items())))
+        found = self._memo.get(key)
+        if found is None:
+            found = self._memo[key] = self._operation(decl, types, result, attrs)
+        return found
+
+    def _operation(self, decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]) -> Price | Refusal:
+        if self.target is None:
+            return Price(1.0, 1)
+        instr = instruction(decl, types, result, attrs)
+        legality = self.target.legal(instr.op, instr.dtypes[0], **dict(instr.attrs))
+        if not legality.ok:
+            return Refusal(legality.reason)
+        return Price(cycles(self.target, instr), 1)
+
+    def _cast(self, node: Node, source: Any, values: ValueSet | None) -> Price | Refusal:
+        assert isinstance(node.type, TileType)
+        mode = node.attrs.get("mode", "round")
+        key = ("cast", source, node.type, mode, node.attrs.get("saturation_mode"), values, node.approx)
+        found = self._memo.get(key)
+        if found is None:
+            found = self._memo[key] = self._price_cast(node, source, mode, values)
+        return found
+
+    def _price_cast(self, node: Node, source: Any, mode: str, values: ValueSet | None) -> Price | Refusal:
+        result = node.type
+        assert isinstance(result, TileType)
+        price = self.hop(source, result, mode, node.attrs.get("saturation_mode"))
+        if isinstance(price, Refusal):
+            return price
+        if node.approx:
+            return Price(price.cycles, price.instructions, 1) if not self.exact_only else Refusal("inexact road")
+        if self.target is None or self._honours(source.dtype, result.dtype, mode, values):
+            return price
+        return Refusal(
+            f"{self.target.name} converts {source.dtype.name} to {result.dtype.name} in one fixed round mode, "
+            f"not {mode}"
+        )
+
+    def hop(self, source: Any, result: TileType, mode: str, saturation: str | None) -> Price | Refusal:
+        """Return the price of one native conversion."""
+        if self.target is None:
+            return Price(1.0, 1)
+        src, dst = source.dtype, result.dtype
+        if (src.name, dst.name) not in self.target.casts:
+            return Refusal(f"{self.target.name} has no conversion from {src.name} to {dst.name}")
+        rows, cols, phys = work_shape([source, result])
+        attrs = [("mode", mode)] + ([("saturation", saturation)] if saturation else [])
+        return Price(cycles(self.target, Instr("tcvt", (src.name, dst.name), rows, cols, phys, tuple(attrs))), 1)
+
+    def _honours(self, src: DType, dst: DType, mode: str, values: ValueSet | None) -> bool:
+        assert self.target is not None
+        if self.target.effective_mode(src.name, dst.name, mode) == _meaning(mode, dst):
+            return True
+        return values is not None and representable(values, dst)
+
+    def written(self, op: Op) -> Price | Refusal:
+        """Return the price of an operation as written (casts: one native conversion)."""
+        decl = OPS.get(op.name)
+        if decl is None:
+            return NOTHING
+        types = [_type(o) for i in child_params(decl) if (o := op.operands[i]) is not None]
+        result = op.results[0].type if op.results else None
+        if op.name == "tile.cast":
+            saturation = op.attrs.get("saturation_mode")
+            return self.hop(types[0], result, op.attrs.get("mode", "round"), saturation)  # type: ignore[arg-type]
+        return self.operation(decl, types, result, op.attrs)
+
+
+def _meaning(mode: str, dst: DType) -> str:
+    if mode != "none":
+        return mode
+    return "rint" if dst.is_float else "trunc"
+
+
+def _absent(graph: Graph, c: int) -> bool:
+    return graph.classes[c][0].kind == ABSENT
+
+
+def _type(o: Any) -> Type | None:
+    return o.type if isinstance(o, Value | Const) else None
+
+
+def instruction(decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]) -> Instr:
+    """Return the assembler instruction an operation becomes, as targets and cost models see it."""
+    tiles = [t for t in types if isinstance(t, TileType)]
+    results = [result] if isinstance(result, TileType) else []
+    mask_result = decl.name in ("tile.cmp", "tile.cmps")
+    data = [t for p, t in zip(_tile_params(decl), tiles) if p != "mask"] or tiles or results
+    shape_from = tiles if mask_result else [*tiles, *results]
+    rows, cols, phys = work_shape([t for t in shape_from if t in data or t in results] or results)
+    dtypes = tuple(t.dtype.name for t in (*data, *results))
+    assert decl.pto is not None
+    return Instr(decl.pto, dtypes, rows, cols, phys, _words(decl, attrs))
+
+
+def _words(decl: OpDecl, attrs: dict[str, Any]) -> tuple[tuple[str, object], ...]:
+    """Return the attributes that targets and cost models look at."""
+    words: list[tuple[str, object]] = []
+    if "cmp_type" in decl.by_name:
+        words.append(("cmp", COMPARISONS[attrs.get("cmp_type", 0)]))
+    if attrs.get("high_precision"):
+        words.append(("precision", "high"))
+    return tuple(words)
+
+
+def _tile_params(decl: OpDecl) -> list[str]:
+    return [p.name for p in decl.operand_params if p.kind is Kind.TILE]

@@ -1,0 +1,308 @@
+"""Between operations and terms: a region written as egglog text, and saturated rows read back as a graph."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from ..ir.dtypes import DType
+from ..ir.op import OPS, Kind, OpDecl
+from ..ir.program import Const, Op, Value
+from ..ir.types import ScalarType, TileType, Type, scalar
+from ..rules.terms import (
+    CODE_DTYPES,
+    CODE_MODES,
+    CODE_SATURATIONS,
+    DTYPE_CODES,
+    MODE_CODES,
+    child_params,
+    constructor,
+    saturation_code,
+    signature,
+)
+from .engine import is_term
+from .graph import ABSENT, LEAF, LITERAL, OPERATION, Graph, Node
+from .region import Region
+
+_DECLS: dict[str, OpDecl] = {}
+
+# Interned argument codes. They only ever meet equality, so their order of creation does not matter.
+_shapes: dict[object, int] = {None: 0}
+_shape_of: list[TileType | None] = [None]
+_rests: dict[object, int] = {}
+_rest_of: list[tuple[dict[str, Any], tuple[Any, ...]]] = []
+
+
+def _shape_code(t: Type) -> int:
+    if isinstance(t, ScalarType):
+        return 0
+    assert isinstance(t, TileType)
+    key = (t.shape, t.valid, t.memory, t.layout)
+    code = _shapes.get(key)
+    if code is None:
+        code = _shapes[key] = len(_shape_of)
+        _shape_of.append(t)
+    return code
+
+
+@lru_cache(maxsize=65536)
+def _type_from(dtype: int, shape: int) -> Type:
+    t = _shape_of[shape]
+    if t is None:
+        return scalar(CODE_DTYPES[dtype])
+    return TileType(t.shape, CODE_DTYPES[dtype], t.valid, t.memory, t.layout)
+
+
+def _rest_code(op: Op, decl: OpDecl) -> int:
+    lists = tuple(
+        tuple(c.value for c in o) if o is not None else None  # type: ignore[union-attr]
+        for p, o in zip(decl.operand_params, op.operands)
+        if p.kind is Kind.DIMS
+    )
+    attrs = {k: v for k, v in op.attrs.items() if decl.by_name[k].kind not in _CODED_KINDS}
+    key = (decl.name, tuple(sorted((k, repr(v)) for k, v in attrs.items())), lists)
+    code = _rests.get(key)
+    if code is None:
+        code = _rests[key] = len(_rest_of)
+        _rest_of.append((attrs, tuple(o for o in op.operands)))
+    return code
+
+
+_CODED_KINDS = frozenset({Kind.MODE, Kind.SATURATION, Kind.COMPARE})
+
+
+def argument_codes(op: Op) -> tuple[int, ...]:
+    """Return the integer arguments of an operation's term (see :func:`tilegg.rules.terms.signature`)."""
+    decl = OPS[op.name]
+    t = op.result.type
+    dtype: DType = t.dtype  # type: ignore[union-attr]
+    out = [DTYPE_CODES[dtype.name], _shape_code(t)]
+    for name in signature(decl)[2:]:
+        out.append(_argument(name, op, decl, dtype))
+    return tuple(out)
+
+
+def _argument(name: str, op: Op, decl: OpDecl, dtype: DType) -> int:
+    match name:
+        case "source":
+            return DTYPE_CODES[op.operands[0].type.dtype.name]  # type: ignore[union-attr]
+        case "mode":
+            return MODE_CODES[op.attrs.get("mode", decl.defaults["mode"])]
+        case "saturation":
+            return saturation_code(op.attrs.get("saturation_mode"), dtype)
+        case "road":
+            return 0
+        case "compare":
+            return int(op.attrs.get("cmp_type", 0))
+        case _:
+            return _rest_code(op, decl)
+
+
+def _signed(value: int) -> int:
+    low = value & ((1 << 64) - 1)
+    return low - (1 << 64) if low >> 63 else low
+
+
+def _literal_codes(c: Const) -> tuple[int, int]:
+    """Return a literal's argument codes: dtype (and whether it is written as a float), 64-bit pattern."""
+    # The code space tells floats from integers, so that 1 and 1.0 in one dtype stay distinct terms.
+    kind = DTYPE_CODES[c.dtype.name] * 2 + isinstance(c.value, float)
+    if isinstance(c.value, float):
+        return kind, int(struct.unpack("<q", struct.pack("<d", c.value))[0])
+    return kind, _signed(int(c.value))
+
+
+def _literal(kind: int, bits: int) -> Const:
+    dtype = CODE_DTYPES[kind // 2]
+    if kind % 2:
+        return Const(struct.unpack("<d", struct.pack("<q", bits))[0], dtype)
+    return Const(bool(bits) if dtype.kind == "bool" else bits, dtype)
+
+
+@lru_cache(maxsize=1024)
+def _plan(decl: OpDecl) -> tuple[str, tuple[int, ...]]:
+    return constructor(decl.name), child_params(decl)
+
+
+def region_text(region: Region) -> tuple[list[str], list[tuple[int, ...]]]:
+    """Return the egglog statements that insert a region, and each operation's argument codes.
+
+    Value numbers: leaves first, then the operations in order.
+    """
+    number = {v.name: f"(val {i})" for i, v in enumerate(region.leaves)}
+    out = [f"(set (val {i}) (Inp {i}))" for i in range(len(region.leaves))]
+    codes: list[tuple[int, ...]] = []
+    for i, op in enumerate(region.ops, len(region.leaves)):
+        name, positions = _plan(OPS[op.name])
+        args = argument_codes(op)
+        codes.append(args)
+        children = [_child_text(op.operands[p], number) for p in positions]
+        out.append(f"(set (val {i}) ({name} {' '.join([*map(str, args), *children])}))")
+        number[op.result.name] = f"(val {i})"
+    return out, codes
+
+
+def _child_text(o: Any, number: dict[str, str]) -> str:
+    if isinstance(o, Value):
+        return number[o.name]
+    if isinstance(o, Const):
+        kind, bits = _literal_codes(o)
+        return f"(Lit {kind} {bits})"
+    return "(Absent)"
+
+
+def decls_by_constructor() -> dict[str, OpDecl]:
+    """Return the declaration of every constructor name."""
+    if not _DECLS:
+        _DECLS.update({constructor(d.name): d for d in OPS.values() if is_term(d)})
+    return _DECLS
+
+
+Rows = dict[str, list[tuple[int, ...]]]
+
+
+def class_of_values(rows: Rows) -> dict[int, int]:
+    """Return e-class by value number."""
+    return {row[0]: row[1] for row in rows.get("val", [])}
+
+
+def read_graph(region: Region, codes: Sequence[tuple[int, ...]], rows: Rows, why: Rows) -> Graph:
+    """Build the graph of a saturated region; class and node order depend on the program alone."""
+    of_value = class_of_values(rows)
+    raw = _raw_nodes(rows)
+    order = _class_order(region, of_value, raw)
+    index = {c: i for i, c in enumerate(order)}
+    leaves = len(region.leaves)
+    op_class = [index[of_value[leaves + i]] for i in range(len(region.ops))]
+    leaf_class = [index[of_value[i]] for i in range(leaves)]
+    origins = _origins(region, codes, rows)
+    reasons = {name: {row[:-1]: row[-1] for row in table} for name, table in why.items()}
+    classes: list[list[Node]] = [[] for _ in order]
+    types: list[Type | None] = [None] * len(order)
+    for position, c in enumerate(order):
+        for name, row in raw[c]:
+            node = _node(name, row, index, region, origins, reasons)
+            classes[position].append(node)
+            if types[position] is None and node.type is not None:
+                types[position] = node.type
+    roots = [op_class[i] for i, op in enumerate(region.ops) if op.result.name in region.roots]
+    return Graph(classes, types, op_class, leaf_class, list(dict.fromkeys(roots)))  # type: ignore[arg-type]
+
+
+RawNode = tuple[str, tuple[int, ...]]
+
+
+def _raw_nodes(rows: Rows) -> dict[int, list[RawNode]]:
+    """Group rows by output class."""
+    raw: dict[int, list[RawNode]] = {}
+    for name in sorted(rows):
+        if name != "val":
+            for row in rows[name]:
+                raw.setdefault(row[-1], []).append((name, row[:-1]))
+    return raw
+
+
+def _class_order(region: Region, of_value: dict[int, int], raw: dict[int, list[RawNode]]) -> list[int]:
+    """Program values first, in order; then rule-made classes, each after the classes that use it."""
+    order = dict.fromkeys(of_value[i] for i in range(len(region.leaves) + len(region.ops)))
+    queue = list(order)
+    for c in queue:
+        for name, row in sorted(raw.get(c, []), key=lambda n: _sort_key(n, order)):
+            decl = decls_by_constructor().get(name)
+            if decl is None:
+                continue
+            for child in row[len(signature(decl)) :]:
+                if child not in order:
+                    order[child] = None
+                    queue.append(child)
+    return list(order)
+
+
+def _sort_key(node: RawNode, order: dict[int, None]) -> tuple[str, tuple[int, ...]]:
+    name, row = node
+    decl = decls_by_constructor().get(name)
+    if decl is None:
+        return name, row
+    skip = signature(decl).index("rest") if "rest" in signature(decl) else -1
+    # Interned numbers (shape, rest) are left out: they depend on what was lowered before.
+    return name, tuple(v for i, v in enumerate(row[: len(signature(decl))]) if i not in (1, skip))
+
+
+def _origins(region: Region, codes: Sequence[tuple[int, ...]], rows: Rows) -> dict[RawNode, int]:
+    """Return which written operation each canonical row stands for (the first one, if several merged)."""
+    of_value = class_of_values(rows)
+    number = {v.name: i for i, v in enumerate(region.leaves)}
+    number.update({op.result.name: len(region.leaves) + i for i, op in enumerate(region.ops)})
+    literals = {row[:2]: row[2] for row in rows.get("Lit", [])}
+    absent = rows["Absent"][0][0] if "Absent" in rows else -1
+
+    def class_of(o: Any) -> int:
+        if isinstance(o, Value):
+            return of_value[number[o.name]]
+        return literals[_literal_codes(o)] if isinstance(o, Const) else absent
+
+    found: dict[RawNode, int] = {}
+    for i, (op, args) in enumerate(zip(region.ops, codes)):
+        name, positions = _plan(OPS[op.name])
+        found.setdefault((name, (*args, *(class_of(op.operands[p]) for p in positions))), i)
+    return found
+
+
+def _node(
+    name: str,
+    row: tuple[int, ...],
+    index: dict[int, int],
+    region: Region,
+    origins: dict[RawNode, int],
+    reasons: dict[str, dict[tuple[int, ...], int]],
+) -> Node:
+    if name == "Inp":
+        leaf = region.leaves[row[0]]
+        return Node(LEAF, type=leaf.type, value=leaf)
+    if name == "Lit":
+        constant = _literal(*row)
+        return Node(LITERAL, type=constant.type, value=constant)
+    if name == "Absent":
+        return Node(ABSENT)
+    decl = decls_by_constructor()[name]
+    count = len(signature(decl))
+    args, children = row[:count], row[count:]
+    attrs, operands = _attributes(decl, args)
+    rule = reasons.get(f"why_{name}", {}).get(row, 0)
+    return Node(
+        OPERATION,
+        decl,
+        _type_from(args[0], args[1]),
+        attrs,
+        operands,
+        tuple(index[c] for c in children),
+        rule,
+        origins.get((name, row), -1),
+        bool(args[5]) if decl.name == "tile.cast" else False,
+        key=args,
+    )
+
+
+def _attributes(decl: OpDecl, args: tuple[int, ...]) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """Return an operation's attributes (deviations from the defaults only) and its literal list operands."""
+    attrs: dict[str, Any] = {}
+    operands: tuple[Any, ...] = ()
+    for name, code in zip(signature(decl)[2:], args[2:]):
+        match name:
+            case "mode":
+                if CODE_MODES[code] != decl.defaults["mode"]:
+                    attrs["mode"] = CODE_MODES[code]
+            case "saturation":
+                if code != saturation_code(None, CODE_DTYPES[args[0]]):
+                    attrs["saturation_mode"] = CODE_SATURATIONS[code]
+            case "compare":
+                if code:
+                    attrs["cmp_type"] = code
+            case "rest":
+                extra, operands = _rest_of[code]
+                attrs.update(extra)
+    if decl.name == "tile.cast":
+        attrs["target_type"] = CODE_DTYPES[args[0]]
+    return attrs, operands

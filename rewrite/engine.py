@@ -1,0 +1,222 @@
+"""The e-graph engine behind one small interface; nothing else in the project imports egglog.
+
+An :class:`Engine` holds a schema, rules and fixed fact rows as a template. For each region: ``add`` terms
+and facts as text, ``run`` a rule phase within a budget, ``rows`` to read tables back, ``reset`` to return
+to the template. Terms are egglog text in small pieces: one large text costs quadratic time in the parser of
+egglog 13.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ..ir import ops as _ops  # noqa: F401  (registers the operations)
+from ..ir.op import OPS, OpDecl
+from ..ir.types import ScalarType, TileType
+from ..rules import casts as _casts  # noqa: F401  (registers the rules)
+from ..rules import facts
+from ..rules.casts import MAX_HOPS, road_columns, road_table
+from ..rules.rule import RULES, Condition, Pattern, Rule, Term, Var
+from ..rules.terms import child_params, constructor, signature
+
+PIECE = 40  # statements per parsed text
+ROUNDS = 4  # rule rounds between two looks at the budget
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Bounds of a saturation: e-nodes over all tables, and rule rounds."""
+
+    nodes: int = 200_000
+    rounds: int = 60
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a phase ended: ``stopped`` is "saturated", or names the exhausted budget."""
+
+    stopped: str
+    rounds: int
+
+
+def is_term(decl: OpDecl) -> bool:
+    """Return whether the operation is written as a term: pure, and known to give a tile or a scalar."""
+    return decl.pure and decl.name.startswith(("tile.", "scalar."))
+
+
+def compile_rule(rule: Rule) -> str:
+    """Return the egglog text of a declared rule, with provenance writes for every term it creates."""
+    query: list[str] = []
+    names: dict[Term, str] = {}
+    root = _query(rule.lhs, query, names)
+    query += [_condition(c, names) for c in rule.when]
+    actions: list[str] = []
+    result = _build(rule.rhs, actions, names, rule.number)
+    actions.append(f"(union {root} {result})")
+    return f'(rule ({" ".join(query)})\n  ({" ".join(actions)})\n  :ruleset {rule.phase} :name "{rule.name}")'
+
+
+def _query(p: Pattern, query: list[str], names: dict[Term, str]) -> str:
+    if isinstance(p, Var):
+        return p.name
+    if p not in names:
+        children = [_query(c, query, names) for c in p.children]
+        names[p] = f"e{len(names)}"
+        query.append(f"(= {names[p]} {_call(p, children)})")
+    return names[p]
+
+
+def _call(p: Term, children: Sequence[str]) -> str:
+    args = [a.name if isinstance(a, Var) else str(a) for a in p.args]
+    return f"({' '.join([constructor(p.op), *args, *children])})"
+
+
+def _condition(c: Condition, names: dict[Term, str]) -> str:
+    words = [str(a) if isinstance(a, int) else names[a] if isinstance(a, Term) else a.name for a in c.args]
+    return f"({c.relation} {' '.join(words)})"
+
+
+def _build(p: Pattern, actions: list[str], names: dict[Term, str], number: int) -> str:
+    if isinstance(p, Var):
+        return p.name
+    children = [_build(c, actions, names, number) for c in p.children]
+    call = _call(p, children)
+    name = f"n{len(actions)}"
+    actions.append(f"(let {name} {call})")
+    actions.append(f"(set (why_{call[1:]} {number})")
+    return name
+
+
+def schema() -> list[str]:
+    """Return the egglog declarations: one constructor per pure operation, the fact tables, the provenance."""
+    out = [
+        "(sort V)",
+        "(constructor Inp (i64) V)",
+        "(constructor Lit (i64 i64) V)",
+        "(constructor Absent () V)",
+        "(function val (i64) V :no-merge)",
+        "(ruleset normalise)",
+        "(ruleset lower)",
+    ]
+    explained = {t.op for r in RULES.values() for t in _terms(r.rhs)}
+    for decl in OPS.values():
+        if is_term(decl):
+            sorts = " ".join(["i64"] * len(signature(decl)) + ["V"] * len(child_params(decl)))
+            out.append(f"(constructor {constructor(decl.name)} ({sorts}) V)")
+            if decl.name in explained:
+                out.append(f"(function why_{constructor(decl.name)} ({sorts}) i64 :merge (min old new))")
+    for name, (kinds, _) in facts.FACTS.items():
+        out.append(f"(relation {name} ({' '.join('V' if k == 'value' else 'i64' for k in kinds)}))")
+    for hops in range(1, MAX_HOPS + 1):
+        columns = " ".join(["V", *["i64"] * (len(road_columns(hops)) - 1)])
+        out += [f"(relation {road_table(hops, exact)} ({columns}))" for exact in (True, False)]
+    return out
+
+
+def _terms(p: Pattern) -> Iterable[Term]:
+    if isinstance(p, Term):
+        yield p
+        for c in p.children:
+            yield from _terms(c)
+
+
+class Engine:
+    """One e-graph template and its current contents; use :func:`engine` for the shared one of a thread."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        from egglog import bindings
+
+        self._bindings = bindings
+        self._rules = tuple(rules)
+        self._keep_best = not hasattr(bindings.EGraph, "commands")  # egglog 14 degrades under push/pop
+        self._fresh()
+
+    def _fresh(self) -> None:
+        self._egraph = self._bindings.EGraph()
+        fixed = [f"({name} {' '.join(map(str, row))})" for name, row in facts.dtype_rows()]
+        self._load([*schema(), *map(compile_rule, self._rules), *fixed])
+        self._uses = 0
+        self._load(["(push)"])
+
+    def _load(self, statements: Sequence[str]) -> None:
+        for start in range(0, len(statements), PIECE):
+            text = "\n".join(statements[start : start + PIECE])
+            self._egraph.run_program(*self._egraph.parse_program(text))
+
+    def add(self, statements: Sequence[str]) -> None:
+        """Insert terms (``(set (val 3) (tile_add ...))``) and fact rows."""
+        self._load(statements)
+
+    def run(self, phase: str, budget: Budget) -> Outcome:
+        """Apply one phase's rules until nothing changes or the budget is used up."""
+        command = self._schedule(phase)
+        for rounds in range(ROUNDS, budget.rounds + ROUNDS, ROUNDS):
+            (output,) = self._egraph.run_program(*command)
+            if not output.report.updated:
+                return Outcome("saturated", rounds)
+            if self.size() > budget.nodes:
+                return Outcome(f"stopped at the node limit {budget.nodes}", rounds)
+        return Outcome(f"stopped at the round limit {budget.rounds}", budget.rounds)
+
+    def _schedule(self, phase: str) -> list[Any]:
+        text = f"(run-schedule (repeat {ROUNDS} (run {phase})))"
+        return list(self._egraph.parse_program(text))
+
+    def size(self) -> int:
+        """Return the number of rows over all term tables."""
+        functions = self._egraph.freeze().functions
+        return sum(len(f.rows) for name, f in functions.items() if name in _term_tables())
+
+    def rows(self, names: frozenset[str] | None = None) -> dict[str, list[tuple[int, ...]]]:
+        """Return the rows of the named tables (default: all terms and ``val``), as integers.
+
+        Each row is the arguments followed by the output; i64 cells are the integers themselves, value cells
+        are e-class numbers, equal exactly for equal e-classes.
+        """
+        wanted = _term_tables() | {"val", "Inp", "Lit"} if names is None else names
+        out: dict[str, list[tuple[int, ...]]] = {}
+        for name, function in self._egraph.freeze().functions.items():
+            if name in wanted and function.rows:
+                out[name] = self._decode(function)
+        return out
+
+    def _decode(self, function: Any) -> list[tuple[int, ...]]:
+        sorts = [*function.input_sorts, function.output_sort]
+        number = self._egraph.value_to_i64
+        readers = [number if s == "i64" else _class_number for s in sorts]
+        last = readers.pop()
+        return [
+            (*(read(v) for read, v in zip(readers, row.inputs)), last(row.output)) for row in function.rows
+        ]
+
+    def reset(self) -> None:
+        """Forget everything but the template."""
+        self._uses += 1
+        if self._keep_best and self._uses >= 25:
+            self._fresh()
+            return
+        self._load(["(pop)\n(push)"])
+
+
+def _class_number(value: Any) -> int:
+    return int(str(value)[6:-1])
+
+
+@cache
+def _term_tables() -> frozenset[str]:
+    return frozenset(constructor(d.name) for d in OPS.values() if is_term(d)) | {"Absent"}
+
+
+_local = threading.local()
+
+
+def engine() -> Engine:
+    """Return this thread's engine with every declared rule (egglog 13's e-graphs are bound to a thread)."""
+    if not hasattr(_local, "engine"):
+        _local.engine = Engine(RULES.values())
+    made: Engine = _local.engine
+    return made

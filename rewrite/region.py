@@ -1,0 +1,164 @@
+"""Cutting a function body into regions: runs of pure operations that become one e-graph each.
+
+Effects (loads, stores, creations, loops, branches, unknown operations) stay ordered statements; their
+operands are the region's roots and their results its leaves. A region may span loads and stores, since tiles
+are SSA values; it ends at an operation that changes a tile in place or that tilegg does not know.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..ir.op import OPS, Kind
+from ..ir.program import (
+    Block,
+    Const,
+    For,
+    Function,
+    Op,
+    Operand,
+    Statement,
+    Value,
+    While,
+    flat_operands,
+    inner_blocks,
+    walk,
+)
+from ..ir.types import Dim, ScalarType, TensorType, TileType, TupleType, Type
+from ..rules.terms import child_params
+from .engine import is_term
+
+#: Most operations in one e-graph; longer runs are cut into windows, so that cost grows linearly.
+WINDOW = 256
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Region:
+    """A run of pure operations: ``positions`` in the block, leaves in order of use, roots by name."""
+
+    ops: tuple[Op, ...]
+    positions: tuple[int, ...]
+    leaves: tuple[Value, ...]
+    roots: frozenset[str]
+
+
+def regions(block: Block, fixed: frozenset[str]) -> list[Region]:
+    """Return the regions of a block; ``fixed`` names scalars that types mention, which must stay."""
+    runs: list[list[int]] = [[]]
+    for i, s in enumerate(block.statements):
+        if isinstance(s, Op) and encodable(s, fixed):
+            if len(runs[-1]) >= WINDOW:
+                runs.append([])
+            runs[-1].append(i)
+        elif _is_barrier(s) and runs[-1]:
+            runs.append([])
+    users: dict[str, list[int]] = {}
+    for i, s in enumerate(block.statements):
+        for name in uses(s):
+            users.setdefault(name, []).append(i)
+    return [_region(block, run, users) for run in runs if run]
+
+
+def _region(block: Block, run: list[int], users: dict[str, list[int]]) -> Region:
+    ops = tuple(s for i in run if isinstance(s := block.statements[i], Op))
+    inside = {op.result.name for op in ops}
+    leaves: dict[str, Value] = {}
+    for op in ops:
+        for i in child_params(OPS[op.name]):
+            o = op.operands[i]
+            if isinstance(o, Value) and o.name not in inside:
+                leaves.setdefault(o.name, o)
+    members = set(run)
+    roots = frozenset(name for name in inside if not members.issuperset(users.get(name, ())))
+    return Region(ops, tuple(run), tuple(leaves.values()), roots)
+
+
+def encodable(op: Op, fixed: frozenset[str]) -> bool:
+    """Return whether the operation can be a term: declared, pure, scalars and tiles only, literal dims."""
+    decl = OPS.get(op.name)
+    if decl is None or not is_term(decl) or len(op.results) != 1 or op.result.name in fixed:
+        return False
+    if not isinstance(op.result.type, TileType | ScalarType) or _has_memref(op.result.type):
+        return False
+    for p, o in zip(decl.operand_params, op.operands):
+        if p.kind is Kind.DIMS:
+            if o is not None and not all(isinstance(d, Const) for d in o):  # type: ignore[union-attr]
+                return False
+        elif o is not None and not _is_leaf(o):
+            return False
+    return "attrs" not in op.attrs
+
+
+def _is_leaf(o: Operand) -> bool:
+    return isinstance(o, Const) or (isinstance(o, Value) and isinstance(o.type, TileType | ScalarType))
+
+
+def _has_memref(t: Type) -> bool:
+    return isinstance(t, TileType) and t.memref is not None
+
+
+def _is_barrier(s: Statement) -> bool:
+    """True of statements that may change a tile in place."""
+    if not isinstance(s, Op):
+        return any(_is_barrier(inner) for b in inner_blocks(s) for inner in b.statements)
+    decl = OPS.get(s.name)
+    tiles = any(isinstance(o, Value) and isinstance(o.type, TileType) for o in flat_operands(s.operands))
+    if decl is None:
+        return tiles
+    return decl.effect == "write" and decl.operand_params[0].kind is Kind.TILE and decl.raw
+
+
+def uses(s: Statement) -> Iterator[str]:
+    """Yield the names a statement reads, nested blocks included."""
+    for o in _operands(s):
+        if isinstance(o, Value):
+            yield o.name
+    for b in inner_blocks(s):
+        for inner in b.statements:
+            yield from uses(inner)
+
+
+def _operands(s: Statement) -> Iterator[object]:
+    for name in ("operands", "bounds"):
+        yield from flat_operands(getattr(s, name, ()))
+    yield getattr(s, "cond", None)
+    if isinstance(s, For | While):
+        yield from flat_operands(tuple(c.init for c in s.carried))
+
+
+def names_in_types(function: Function) -> frozenset[str]:
+    """Return every name that a dimension of some type in the function mentions."""
+    found: set[str] = set()
+    seen: set[int] = set()
+
+    def visit(t: Type) -> None:
+        if id(t) in seen:
+            return
+        seen.add(id(t))
+        for d in _dims(t):
+            if isinstance(d, str):
+                found.update(_NAME.findall(d))
+
+    for p in function.params:
+        visit(p.value.type)
+    for t in function.results:
+        visit(t)
+    for s in walk(function.body):
+        for r in getattr(s, "results", ()):
+            visit(r.type)
+    return frozenset(found)
+
+
+def _dims(t: Type) -> Iterator[Dim]:
+    match t:
+        case TileType():
+            yield from (*t.shape, *t.valid_shape)
+        case TensorType():
+            yield from (*t.shape, *(t.stride or ()), *(t.valid or ()))
+        case TupleType():
+            for item in t.items:
+                yield from _dims(item)

@@ -1,0 +1,141 @@
+"""Rules about casts: identities, fusion of written chains, irrelevant modes, and the roads to native casts.
+
+Equations write ``cast[a→b, m, s](x)`` for a conversion of ``x`` from dtype a to b with round mode m and
+saturation s. Roads (chains of native casts) are found and proved in ``rules/paths.py`` and enter as rows of
+the road tables, so the rules here stay generic.
+"""
+
+from __future__ import annotations
+
+from ..ir.dtypes import DType
+from ..ir.op import OPS
+from .facts import fits, is_float, is_integer, narrows
+from .rule import Condition, Names, Pattern, Term, Var, dtypes, modes, rule, saturations, shapes, values
+from .terms import MODE_CODES, signature
+
+MAX_HOPS = 4
+
+(x, lo, hi) = values("x lo hi")
+(a, b, c) = dtypes("a b c")
+(m, m1, m2) = modes("m m1 m2")
+(s, s1, s2) = saturations("s s1 s2")
+(sh, sh2) = shapes("sh sh2")
+_RINT = MODE_CODES["rint"]
+
+
+def cast(
+    of: Pattern, src: Var, dst: Var, mode: Var | int, saturation: Var | int, road: Var | int = 0
+) -> Term:
+    """The cast pattern; ``road`` 1 marks the last hop of an inexact chain."""
+    return Term("tile.cast", (dst, sh, src, mode, saturation, road), (of,))
+
+
+rule(
+    "cast.identity",
+    lhs=cast(x, a, a, m, s),
+    rhs=x,
+    contract="exact",
+    reason="a conversion to the dtype the value already has changes nothing",
+)
+
+rule(
+    "cast.fuse.exact-first",
+    lhs=cast(cast(x, a, b, m1, s1), b, c, m2, s2),
+    rhs=cast(x, a, c, m2, s2),
+    when=[fits(x, b)],
+    contract="exact",
+    reason="the first conversion loses nothing, so only the second one rounds; drops lossless round trips",
+)
+
+rule(
+    "cast.fuse.integer-narrowing",
+    lhs=cast(cast(x, a, b, m1, s1), b, c, m2, s2),
+    rhs=cast(x, a, c, m1, s1),
+    when=[narrows(b, c), fits(cast(x, a, b, m1, s1), c)],
+    contract="exact",
+    reason="the rounding to integers happens in the first conversion and its results all fit the second dtype",
+)
+
+rule(
+    "cast.mode.irrelevant-float",
+    lhs=cast(x, a, b, m, s),
+    rhs=cast(x, a, b, _RINT, 0),
+    when=[fits(x, b), is_float(b)],
+    contract="exact",
+    reason="nothing is rounded and nothing overflows, so round mode and saturation cannot act",
+)
+
+rule(
+    "cast.mode.irrelevant-integer",
+    lhs=cast(x, a, b, m, s),
+    rhs=cast(x, a, b, _RINT, 1),
+    when=[fits(x, b), is_integer(b)],
+    contract="exact",
+    reason="nothing is rounded and nothing overflows, so round mode and saturation cannot act",
+)
+
+rule(
+    "assume.drop",
+    lhs=Term("tile.assume", (a, sh), (x, lo, hi)),
+    rhs=x,
+    contract="exact",
+    reason="the promise has been taken into the value sets; it is no instruction",
+)
+
+
+def road_table(hops: int, exact: bool) -> str:
+    """Return the name of the table of roads with that many hops."""
+    return f"road{hops}_{'exact' if exact else 'faithful'}"
+
+
+def road_columns(hops: int) -> tuple[str, ...]:
+    """Return the column names of a road table.
+
+    The value, the cast (source, destination, mode, saturation), then mode and saturation of every hop and
+    the dtypes in between.
+    """
+    inner = [f"t{i}" for i in range(1, hops)]
+    return ("x", "a", "b", "m", "s", *inner, *(f"{k}{i}" for i in range(1, hops + 1) for k in ("hm", "hs")))
+
+
+def _declare_roads() -> None:
+    mode_of, sat_of = Names("mode"), Names("saturation")
+    for exact in (True, False):
+        for hops in range(1, MAX_HOPS + 1):
+            between = dtypes(" ".join(f"t{i}" for i in range(1, hops))) if hops > 1 else []
+            hop_modes = mode_of(" ".join(f"hm{i}" for i in range(1, hops + 1)))
+            hop_sats = sat_of(" ".join(f"hs{i}" for i in range(1, hops + 1)))
+            stops = [a, *between, b]
+            chain: Pattern = x
+            for i in range(hops):
+                last_inexact = int(i == hops - 1 and not exact)
+                chain = cast(chain, stops[i], stops[i + 1], hop_modes[i], hop_sats[i], last_inexact)
+            per_hop = [v for pair in zip(hop_modes, hop_sats) for v in pair]
+            rule(
+                f"cast.road.{'exact' if exact else 'faithful'}.{hops}",
+                lhs=cast(x, a, b, m, s),
+                rhs=chain,
+                when=[Condition(road_table(hops, exact), (x, a, b, m, s, *between, *per_hop))],
+                contract="exact" if exact else "faithful",
+                reason=_ROAD_REASON[exact],
+                phase="lower",
+            )
+
+
+_ROAD_REASON = {
+    True: "a chain of native casts, proved equal to the one conversion on every value that can arrive",
+    False: "a legal chain of native casts that may round twice; its error rate is measured",
+}
+
+_declare_roads()
+
+
+def cast_signature_is_as_expected() -> bool:
+    """Return whether the cast constructor has the argument order the patterns here rely on."""
+    want = ("dtype", "shape", "source", "mode", "saturation", "road")
+    return signature(OPS["tile.cast"]) == want
+
+
+def canonical_saturation(dst: DType) -> int:
+    """Return the saturation code of a cast that cannot overflow."""
+    return 0 if dst.is_float else 1

@@ -1,0 +1,82 @@
+"""The fact tables rules may ask, each with its meaning; rows are computed in Python and enter the e-graph.
+
+``fits`` is keyed by a value (its e-class) and comes from the forward analysis of the program; the dtype
+tables are fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..ir import valueset
+from ..ir.dtypes import DType
+from .rule import Condition, Pattern, Term, Var
+from .terms import CODE_DTYPES
+
+#: Fact table -> (argument kinds, meaning).
+FACTS: dict[str, tuple[tuple[str, ...], str]] = {
+    "fits": (("value", "dtype"), "every value it can hold is exactly representable in the dtype"),
+    "is_float": (("dtype",), "a floating-point dtype"),
+    "is_integer": (("dtype",), "an integer dtype"),
+    "narrows": (("dtype", "dtype"), "integers; the second one's range lies within the first one's"),
+}
+
+
+def fits(x: Var | Term, dtype: Var) -> Condition:
+    """Every value ``x`` can hold is exactly representable in ``dtype``."""
+    return Condition("fits", (x, dtype))
+
+
+def is_float(dtype: Var) -> Condition:
+    """A floating-point dtype."""
+    return Condition("is_float", (dtype,))
+
+
+def is_integer(dtype: Var) -> Condition:
+    """An integer dtype."""
+    return Condition("is_integer", (dtype,))
+
+
+def narrows(wide: Var, narrow: Var) -> Condition:
+    """Both integers, and the range of ``narrow`` lies within that of ``wide``."""
+    return Condition("narrows", (wide, narrow))
+
+
+def differ(a: Var, b: Var) -> Condition:
+    """Unequal codes."""
+    return Condition("!=", (a, b))
+
+
+def dtype_holds(relation: str, dtypes: tuple[DType, ...]) -> bool:
+    """Return whether a dtype fact holds; the rows of the e-graph tables and the rule checks come from here."""
+    match relation:
+        case "is_float":
+            return dtypes[0].is_float
+        case "is_integer":
+            return dtypes[0].is_int and dtypes[0].kind != "index"
+        case "narrows":
+            wide, narrow = dtypes
+            if not all(dtype_holds("is_integer", (d,)) for d in dtypes):
+                return False
+            return wide.min_value <= narrow.min_value and narrow.max_value <= wide.max_value
+        case _:
+            raise KeyError(relation)
+
+
+def dtype_rows() -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield every row of the fixed dtype tables as (relation, codes)."""
+    numeric = [(i, d) for i, d in enumerate(CODE_DTYPES) if d.is_numeric]
+    for relation in ("is_float", "is_integer"):
+        yield from ((relation, (i,)) for i, d in numeric if dtype_holds(relation, (d,)))
+    for i, a in numeric:
+        yield from (("narrows", (i, j)) for j, b in numeric if dtype_holds("narrows", (a, b)))
+
+
+def value_fits(values: valueset.ValueSet, dtype: DType) -> bool:
+    """The ``fits`` fact."""
+    return valueset.representable(values, dtype)
+
+
+def condition_patterns(condition: Condition) -> tuple[Pattern, ...]:
+    """Return the value patterns a condition mentions."""
+    return tuple(a for a in condition.args if isinstance(a, Term) or (isinstance(a, Var) and a.kind == "value"))

@@ -1,0 +1,161 @@
+"""Rules as declarations: a named equation with its conditions, its reason and its numeric contract.
+
+    x, sh = value("x"), shape("sh")
+    a, b, c = dtypes("a b c")
+    rule(
+        "cast.fuse.widening-first",
+        lhs=cast(cast(x, a, b, m1, s1, sh), b, c, m2, s2, sh),
+        rhs=cast(x, a, c, m2, s2, sh),
+        when=[fits(x, b)],
+        contract="exact",
+        reason="...",
+    )
+
+The e-graph rule, the row in ``tilegg rules`` and the soundness check are derived from the declaration. A
+pattern is an operation of ``ir/ops`` applied to patterns and variables; its extra arguments (dtype, shape,
+round mode, ...) are variables or constants too, in the order of :func:`tilegg.rules.terms.signature`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Contract = Literal["exact", "faithful", "contracted", "bounded", "relaxed"]
+
+#: Contracts from strictest to loosest; a run loads the rules up to the contract it admits.
+CONTRACTS: dict[str, str] = {
+    "exact": "bit for bit, NaN payload aside",
+    "faithful": "a cast may take the cheapest legal chain, double rounding reported; all else bit for bit",
+    "contracted": "fewer roundings than written (fused multiply-add)",
+    "bounded": "a recipe with a stated error bound on a stated domain",
+    "relaxed": "reassociation and reciprocals",
+}
+
+VarKind = Literal["value", "dtype", "mode", "saturation", "shape", "int"]
+
+
+@dataclass(frozen=True)
+class Var:
+    """A pattern variable; everything but values is an integer code in the e-graph."""
+
+    name: str
+    kind: VarKind
+
+
+@dataclass(frozen=True)
+class Term:
+    """An operation pattern: declared operation name, argument codes, child patterns."""
+
+    op: str
+    args: tuple[Var | int, ...]
+    children: tuple[Pattern, ...]
+
+
+Pattern = Term | Var
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A fact a rule needs: a relation of the e-graph and what it is applied to.
+
+    ``relation`` is the name of a fact table (see ``rules/facts.py``), or ``!=`` for unequal codes.
+    """
+
+    relation: str
+    args: tuple[Var | Term | int, ...]
+
+    def __str__(self) -> str:
+        words = [str(a) if isinstance(a, int) else show(a) for a in self.args]
+        return f" {self.relation} ".join(words) if self.relation == "!=" else f"{self.relation}({', '.join(words)})"
+
+
+Phase = Literal["normalise", "lower"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One declared rule; ``number`` is its provenance code."""
+
+    name: str
+    lhs: Term
+    rhs: Pattern
+    when: tuple[Condition, ...]
+    contract: Contract
+    reason: str
+    phase: Phase
+    number: int
+
+    @property
+    def equation(self) -> str:
+        """The rule in one line."""
+        tail = f"  when {' and '.join(map(str, self.when))}" if self.when else ""
+        return f"{show(self.lhs)} = {show(self.rhs)}{tail}"
+
+
+#: Every declared rule by name, in declaration order.
+RULES: dict[str, Rule] = {}
+
+
+def rule(
+    name: str,
+    *,
+    lhs: Term,
+    rhs: Pattern,
+    when: Sequence[Condition] = (),
+    contract: Contract,
+    reason: str,
+    phase: Phase = "normalise",
+) -> Rule:
+    """Declare a rule; raises ``ValueError`` for a repeated name or an unbound variable on the right."""
+    if name in RULES:
+        raise ValueError(f"rule {name} is declared twice")
+    bound = set(variables(lhs)) | {a for c in when for a in c.args if isinstance(a, Var)}
+    loose = [v.name for v in variables(rhs) if v not in bound]
+    if loose:
+        raise ValueError(f"rule {name}: {', '.join(loose)} not bound on the left")
+    made = Rule(name, lhs, rhs, tuple(when), contract, reason, phase, len(RULES) + 1)
+    RULES[name] = made
+    return made
+
+
+def variables(p: Pattern) -> Iterator[Var]:
+    """Yield the variables of a pattern, in order of occurrence, with repetitions."""
+    if isinstance(p, Var):
+        yield p
+        return
+    yield from (a for a in p.args if isinstance(a, Var))
+    for child in p.children:
+        yield from variables(child)
+
+
+def show(p: Pattern) -> str:
+    """Return a pattern as text; casts show their dtypes and modes."""
+    if isinstance(p, Var):
+        return p.name
+    words = [a.name if isinstance(a, Var) else str(a) for a in p.args]
+    inner = ", ".join(show(c) for c in p.children)
+    if p.op == "tile.cast":
+        dst, _, src, mode, sat, road = words
+        kind = "" if road == "0" else " approx"
+        return f"cast{kind}[{src}→{dst}, {mode}, {sat}]({inner})"
+    return f"{p.op.removeprefix('tile.')}({inner})"
+
+
+@dataclass
+class Names:
+    """Variable makers for rule files."""
+
+    kind: VarKind
+    made: dict[str, Var] = field(default_factory=dict)
+
+    def __call__(self, names: str) -> list[Var]:
+        return [self.made.setdefault(n, Var(n, self.kind)) for n in names.split()]
+
+
+values = Names("value")
+dtypes = Names("dtype")
+modes = Names("mode")
+saturations = Names("saturation")
+shapes = Names("shape")
