@@ -1,0 +1,350 @@
+"""Roads: chains of native casts that do what one conversion asks for.
+
+A target converts some pairs of dtypes in one instruction. Every other pair needs a chain, and even a native
+pair may have a cheaper or more exact one. :func:`roads` lists the legal chains of a request with a proof of
+exactness or a counterexample each (how: see ``paths_proof``); :func:`best_roads` ranks them for a shape.
+
+*Legal*: no value that the destination can hold is lost on the way. This is judged by the values that can
+arrive, not by type names: ``INT8 → FP16 → FP32`` is legal, ``UINT32 → INT16 → FP32`` is not, and facts about
+the values make more chains legal. A pair for which no chain passes through types that hold all of the
+destination's values (:func:`listed`) is legal only by an exact chain.
+
+*Modes*: every hop carries the requested round mode, the last one also the saturation. Where that is not exact
+but another mode on an earlier hop makes it so, the changed chain is listed too: rounding to odd before any
+mode, or truncation before ties away (what lies above a tie stays at or above it).
+
+*Saturation*: an integer destination clamps unless asked not to; a float one overflows as IEEE 754 says unless
+asked to clamp, on every target. Only for integer destinations is a target taken to ignore a request.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from ..ir import valueset
+from ..ir.codes import Array
+from ..ir.convert import parse_mode
+from ..ir.diagnostics import error
+from ..ir.dtypes import DTYPES, DType
+from ..ir.rounding import effective
+from ..ir.valueset import ValueSet
+from .paths_error import Measured, measure
+from .paths_proof import Conversion, Verdict, decide, run
+from .target import CastEdge, Target
+
+MAX_HOPS = 4
+#: Modes an earlier hop may take instead of the requested one.
+_STICKY = ("odd", "trunc")
+_ORDER = {name: i for i, name in enumerate(DTYPES)}
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One native cast: what the IR says and what the hardware does.
+
+    ``saturation`` is None on hops that leave it to the default; ``effective`` and ``clamps`` are the round
+    mode and the saturation that act.
+    """
+
+    src: DType
+    dst: DType
+    mode: str
+    effective: str
+    saturation: str | None
+    clamps: bool
+
+    @property
+    def conversion(self) -> Conversion:
+        """What the hardware does, as a conversion."""
+        return Conversion(self.src, self.dst, self.effective, self.clamps)
+
+
+@dataclass(frozen=True)
+class Road:
+    """A legal chain for one request.
+
+    ``exact``: bit for bit one direct conversion (NaN payloads aside) on all of ``values``; ``proof`` says how
+    that was decided, ``witness`` is a source value that shows a difference, ``remark`` names the requests
+    that the target ignores.
+    """
+
+    target: str
+    request: Conversion
+    values: ValueSet
+    hops: tuple[Hop, ...]
+    exact: bool
+    proof: str
+    witness: int | float | None = None
+    remark: str = ""
+
+    @property
+    def src(self) -> DType:
+        return self.request.src
+
+    @property
+    def dst(self) -> DType:
+        return self.request.dst
+
+    @property
+    def instructions(self) -> int:
+        """The number of casts."""
+        return len(self.hops)
+
+    @property
+    def kind(self) -> str:
+        """``exact`` or ``double_rounding``: the class that reports show."""
+        return "exact" if self.exact else "double_rounding"
+
+    @property
+    def stops(self) -> tuple[DType, ...]:
+        """The dtypes along the way, both ends included."""
+        return (self.src, *(hop.dst for hop in self.hops))
+
+    @property
+    def chain(self) -> tuple[Conversion, ...]:
+        """The conversions that happen."""
+        return tuple(hop.conversion for hop in self.hops)
+
+    @cached_property
+    def error(self) -> Measured:
+        """How often and how far results differ from one direct conversion (measured on first use)."""
+        return measure(self.request, self.chain, self.values, self.exact)
+
+    def apply(self, array: Array) -> Array:
+        """Convert a storage array of the source dtype hop by hop."""
+        return run(self.chain, array)
+
+    def __str__(self) -> str:
+        """``INT32 → FP32 (trunc) → BF16``: modes are shown where they are not the last hop's."""
+        text = self.src.name
+        for hop in self.hops:
+            other = hop.mode != self.hops[-1].mode
+            text += f" → {hop.dst.name}" + (f" ({hop.mode})" if other else "")
+        return text
+
+
+def roads(
+    target: Target,
+    src: DType,
+    dst: DType,
+    mode: str | int,
+    saturation: str | None = None,
+    values: ValueSet | None = None,
+    *,
+    max_hops: int = MAX_HOPS,
+    k: int = 8,
+) -> tuple[Road, ...]:
+    """Return up to ``k`` legal chains, shortest first; an exact one is among them wherever there is one.
+
+    ``saturation``: "on", "off" or None for the destination's default. ``values``: what can arrive (default:
+    every value of ``src``). Chains of one length are ordered by "same width into float first", exactness and
+    the order of dtypes. No chain visits a dtype twice; equal dtypes need no hop. Empty where none is legal.
+    Raises TG004 for unknown words.
+    """
+    word = _settled(saturation, dst)
+    arriving = valueset.of_dtype(src) if values is None else values
+    found = _roads(target, src, dst, parse_mode(mode), word, arriving, max_hops, k)
+    shown = found[:k]
+    if k > 0 and not any(r.exact for r in shown):
+        shown = shown[: k - 1] + next(((r,) for r in found[k:] if r.exact), shown[k - 1 :])
+    return shown
+
+
+def _settled(saturation: str | None, dst: DType) -> str | None:
+    if saturation not in (None, "on", "off"):
+        raise error("TG004", f"unknown saturation {saturation!r:.40}", hint="on or off")
+    return "on" if saturation is None and not dst.is_float else saturation
+
+
+@lru_cache(maxsize=8192)
+def _roads(
+    target: Target,
+    src: DType,
+    dst: DType,
+    mode: str,
+    saturation: str | None,
+    values: ValueSet,
+    max_hops: int,
+    k: int,
+) -> tuple[Road, ...]:
+    clamps = saturation == "on"
+    request = Conversion(src, dst, effective(mode, dst), clamps)
+    if src is dst:
+        kept = not (src.is_float and clamps and values.inf)
+        return (Road(target.name, request, values, (), True, "the dtype stays"),) if kept else ()
+    on_page = listed(target, src, dst)
+    found: list[Road] = []
+    for _, paths in itertools.groupby(_paths(target, src, dst, values, max_hops), key=len):
+        if len(found) >= k and any(r.exact for r in found):
+            break
+        for path in paths:
+            found += _on_path(target, path, request, mode, saturation, values)
+        if not on_page:
+            found = [r for r in found if r.exact]
+    return tuple(sorted(found, key=_order))
+
+
+def _order(road: Road) -> tuple[object, ...]:
+    page = page_rank(road)
+    changed = sum(hop.mode != road.hops[-1].mode for hop in road.hops)
+    names = tuple(_ORDER[d.name] for d in road.stops)
+    return (road.instructions, page[:1], not road.exact, changed, page, names)
+
+
+def page_rank(road: Road) -> tuple[int, ...]:
+    """Return per hop 0 where it goes from an integer to the float of the same width, else 1.
+
+    In ascending order these say "same width into float first, then change width".
+    """
+    return tuple(int(h.src.is_float or not h.dst.is_float or h.src.bits != h.dst.bits) for h in road.hops)
+
+
+# -- legal paths -------------------------------------------------------------------------------------------
+
+
+class Edge(NamedTuple):
+    """One native cast of a target."""
+
+    src: DType
+    dst: DType
+    row: CastEdge
+
+
+@lru_cache(maxsize=64)
+def edges_from(target: Target) -> dict[DType, tuple[Edge, ...]]:
+    """Return the native casts by source, in dtype order; rounding within one dtype is no cast."""
+    edges = [Edge(DTYPES[row.src], DTYPES[row.dst], row) for row in target.casts.values()]
+    edges.sort(key=lambda e: (_ORDER[e.src.name], _ORDER[e.dst.name]))
+    by_source: dict[DType, tuple[Edge, ...]] = {}
+    for edge in edges:
+        if edge.src is not edge.dst:
+            by_source[edge.src] = (*by_source.get(edge.src, ()), edge)
+    return by_source
+
+
+def _paths(
+    target: Target, src: DType, dst: DType, values: ValueSet, max_hops: int
+) -> Iterator[tuple[Edge, ...]]:
+    """Yield the simple paths on which every value that the destination can hold survives, shortest first."""
+    wanted = common(values, valueset.of_dtype(dst))
+    edges = edges_from(target)
+
+    def passes(stop: DType) -> bool:
+        return wanted is None or valueset.representable(wanted, stop)
+
+    front: list[tuple[Edge, ...]] = [(edge,) for edge in edges.get(src, ())]
+    for _ in range(max_hops):
+        longer = []
+        for path in front:
+            stop = path[-1].dst
+            if stop is dst:
+                yield path
+            elif passes(stop):
+                seen = {src, *(e.dst for e in path)}
+                longer += [(*path, edge) for edge in edges.get(stop, ()) if edge.dst not in seen]
+        front = longer
+
+
+def common(a: ValueSet, b: ValueSet) -> ValueSet | None:
+    """Return the values that two sets share (or a little more), None when no finite value is shared."""
+    lo, hi = max(a.lo, b.lo), min(a.hi, b.hi)
+    if lo > hi:
+        return None
+    return ValueSet(
+        lo,
+        hi,
+        max(a.grid, b.grid),
+        min(a.sig, b.sig),
+        a.nan and b.nan,
+        a.inf and b.inf,
+        a.negative_zero and b.negative_zero,
+    )
+
+
+@lru_cache(maxsize=4096)
+def listed(target: Target, src: DType, dst: DType) -> bool:
+    """Tell whether some chain passes only through types that hold every value of the destination.
+
+    These are the pairs of the cast-legality page; others are legal only where an exact chain is proved.
+    """
+    edges = edges_from(target)
+    wanted = valueset.of_dtype(dst)
+    seen, front = {src}, [src]
+    while front:
+        stop = front.pop()
+        for edge in edges.get(stop, ()):
+            if edge.dst is dst:
+                return True
+            if edge.dst not in seen and valueset.representable(wanted, edge.dst):
+                seen.add(edge.dst)
+                front.append(edge.dst)
+    return False
+
+
+# -- one path ----------------------------------------------------------------------------------------------
+
+
+def _on_path(
+    target: Target,
+    path: tuple[Edge, ...],
+    request: Conversion,
+    mode: str,
+    saturation: str | None,
+    values: ValueSet,
+) -> Iterator[Road]:
+    """Yield the road along a path and, if that is inexact, the first one made exact by other modes."""
+    hops = tuple(_hop(edge, mode, None) for edge in path[:-1])
+    hops += (_hop(path[-1], mode, saturation),)
+    verdict = decide(request, tuple(h.conversion for h in hops), values)
+    yield _road(target, request, hops, values, verdict)
+    last = hops[-1]
+    if verdict.exact or (last.effective, last.clamps) != (request.mode, request.saturate):
+        return
+    for changed in _variants(path, hops):
+        verdict = decide(request, tuple(h.conversion for h in changed), values)
+        if verdict.exact:
+            yield _road(target, request, changed, values, verdict)
+            return
+
+
+def _hop(edge: Edge, mode: str, saturation: str | None) -> Hop:
+    clamps = not edge.dst.is_float if saturation is None else saturation == "on"
+    if not edge.dst.is_float and not edge.row.saturation_control:
+        clamps = edge.row.saturation == "on"
+    acts = effective(edge.row.effective_mode(mode), edge.dst)
+    return Hop(edge.src, edge.dst, mode, acts, saturation, clamps)
+
+
+def _variants(path: tuple[Edge, ...], hops: tuple[Hop, ...]) -> Iterator[tuple[Hop, ...]]:
+    """Yield the chains with some earlier hop in a sticky mode, the fewest changes first."""
+    choices = [
+        [hop, *(_hop(edge, m, None) for m in _STICKY if m in edge.row.modes and m != hop.effective)]
+        for edge, hop in zip(path[:-1], hops)
+    ]
+    every = [(*chosen, hops[-1]) for chosen in itertools.product(*choices)]
+    yield from sorted(every[1:], key=lambda chain: sum(a is not b for a, b in zip(chain, hops)))
+
+
+def _road(
+    target: Target, request: Conversion, hops: tuple[Hop, ...], values: ValueSet, verdict: Verdict
+) -> Road:
+    road = Road(target.name, request, values, hops, verdict.exact, verdict.proof, verdict.witness)
+    return road if road.exact else replace(road, remark=_remark(target, request, hops))
+
+
+def _remark(target: Target, request: Conversion, hops: tuple[Hop, ...]) -> str:
+    """Say which requests the target ignores on the way."""
+    ignored = [
+        f"{hop.src.name} to {hop.dst.name} is always {hop.effective}"
+        for hop in hops
+        if hop.effective != effective(hop.mode, hop.dst)
+    ]
+    parts = [f"{target.name} ignores mode {hops[-1].mode}: {', '.join(ignored)}"] if ignored else []
+    if hops[-1].clamps != request.saturate:
+        does = "clamps" if hops[-1].clamps else "does not clamp"
+        parts.append(f"{target.name} {does} {hops[-1].src.name} to {hops[-1].dst.name} whatever is asked")
+    return "; ".join(parts)

@@ -1,0 +1,170 @@
+"""Ranking roads by cycles for a shape, instruction count or accuracy; Pareto front; the two contracts.
+
+``faithful`` takes the best legal road, exact or not; ``exact`` takes exact roads only. Ties go to fewer
+instructions, then to exact roads, then to the order of :func:`.paths.roads` ("same width into float first").
+Under ``instructions`` that order decides before exactness does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..ir.diagnostics import Span, TileggError, error
+from ..ir.dtypes import DType
+from ..ir.valueset import ValueSet
+from .cost import Instr, cycles
+from .paths import MAX_HOPS, Road, page_rank, roads
+from .target import Target
+
+OBJECTIVES = ("cycles", "instructions", "accuracy")
+CONTRACTS = ("faithful", "exact")
+#: (rows, valid columns, physical columns) of a tile, in elements.
+Shape = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class RankedRoad:
+    """A road with its price for one shape; ``pareto``: no other road is both cheaper and more accurate."""
+
+    road: Road
+    cycles: float
+    pareto: bool = False
+
+    @property
+    def rate(self) -> float:
+        """The share of differing results: 0 for exact roads, measured for others."""
+        return 0.0 if self.road.exact else self.road.error.rate
+
+
+def road_cycles(target: Target, road: Road, shape: Sequence[int]) -> float:
+    """Return the price of a road in core cycles.
+
+    ``shape``: (rows, valid columns) or (rows, valid columns, physical columns), in elements. Raises TG022
+    when the target has no price for a hop.
+    """
+    rows, cols, *rest = shape
+    total = 0.0
+    for hop in road.hops:
+        # The price of a saturating cast is that of what happens, hence also of the default.
+        attrs = () if hop.dst.is_float else (("saturation", "on" if hop.clamps else "off"),)
+        instr = Instr("tcvt", (hop.src.name, hop.dst.name), rows, cols, rest[0] if rest else cols, attrs)
+        total += cycles(target, instr)
+    return total
+
+
+def best_roads(
+    target: Target,
+    src: DType,
+    dst: DType,
+    mode: str | int,
+    saturation: str | None = None,
+    values: ValueSet | None = None,
+    *,
+    shape: Sequence[int] = (64, 64),
+    objective: str = "cycles",
+    contract: str = "faithful",
+    max_hops: int = MAX_HOPS,
+    k: int = 8,
+    span: Span | None = None,
+) -> tuple[RankedRoad, ...]:
+    """Return the roads a contract admits, best first for an objective; never empty.
+
+    Raises TG020 when no chain is legal, TG021 under ``exact`` when no legal chain is exact (it names the best
+    inexact one), TG040 for an unknown objective or contract.
+    """
+    _known("objective", objective, OBJECTIVES)
+    _known("contract", contract, CONTRACTS)
+    found = roads(target, src, dst, mode, saturation, values, max_hops=max_hops, k=k)
+    if not found:
+        raise no_road(target, src, dst, span)
+    priced = [RankedRoad(road, road_cycles(target, road, shape)) for road in found]
+    ranked = sorted(priced, key=_KEYS[objective])
+    if contract == "exact":
+        exact = [r for r in ranked if r.road.exact]
+        if not exact:
+            raise no_exact_road(target, ranked[0].road, span)
+        ranked = exact
+    return tuple(ranked)
+
+
+def pareto_front(ranked: Sequence[RankedRoad]) -> tuple[RankedRoad, ...]:
+    """Return the same roads with ``pareto`` set on those that no other beats in cycles and error rate.
+
+    Of roads equal in both, the first counts.
+    """
+    marked = []
+    for i, one in enumerate(ranked):
+        beaten = any(
+            (other.cycles, other.rate) != (one.cycles, one.rate)
+            and other.cycles <= one.cycles
+            and other.rate <= one.rate
+            and (other.road.exact or not one.road.exact)
+            for other in ranked
+        )
+        repeated = any((o.cycles, o.rate, o.road.exact) == (one.cycles, one.rate, one.road.exact)
+                       for o in ranked[:i])  # fmt: skip
+        marked.append(replace(one, pareto=not (beaten or repeated)))
+    return tuple(marked)
+
+
+def _by_cycles(r: RankedRoad) -> tuple[Any, ...]:
+    return (r.cycles, r.road.instructions, not r.road.exact)
+
+
+def _by_instructions(r: RankedRoad) -> tuple[Any, ...]:
+    return (r.road.instructions, page_rank(r.road)[:1], not r.road.exact, r.cycles)
+
+
+def _by_accuracy(r: RankedRoad) -> tuple[Any, ...]:
+    return (not r.road.exact, r.rate, r.cycles, r.road.instructions)
+
+
+_KEYS: dict[str, Callable[[RankedRoad], tuple[Any, ...]]] = {
+    "cycles": _by_cycles,
+    "instructions": _by_instructions,
+    "accuracy": _by_accuracy,
+}
+
+
+def _known(what: str, word: str, words: Sequence[str]) -> None:
+    if word not in words:
+        raise error("TG040", f"unknown {what} {word!r:.40}", hint=f"known: {', '.join(words)}")
+
+
+# -- errors ------------------------------------------------------------------------------------------------
+
+
+def no_road(target: Target, src: DType, dst: DType, span: Span | None = None) -> TileggError:
+    """Return the TG020 error of a pair without a legal chain."""
+    return error(
+        "TG020",
+        f"{src.name} cannot be converted to {dst.name} on {target.name}",
+        span,
+        reason=f"every chain of native casts loses values that {dst.name} can hold, or there is none",
+        hint="narrow the values first (a clamp or an assume), or go through a wider destination",
+    )
+
+
+def no_exact_road(target: Target, best: Road, span: Span | None = None) -> TileggError:
+    """Return the TG021 error of a pair that has inexact chains only; ``best`` is the best of them."""
+    mode = best.hops[-1].mode
+    witness = "" if best.witness is None else f"; for example {best.witness!r} comes out differently"
+    return error(
+        "TG021",
+        f"{best.src.name} to {best.dst.name} in mode {mode} has no exact chain on {target.name}",
+        span,
+        reason=f"the best inexact one is {best}: {describe(best)}{witness}",
+        hint="allow it with the faithful contract, or narrow the values (a clamp or an assume)",
+    )
+
+
+def describe(road: Road) -> str:
+    """Return a road's accuracy in words: ``exact`` or how many samples differ, by how much."""
+    if road.exact:
+        return "exact"
+    measured = road.error
+    count = f"{measured.differing} of {measured.samples} differ"
+    how = "every value" if measured.exhaustive else measured.distribution
+    return f"{count} by up to {measured.max_ulp} ulp ({how})" if measured.differing else f"{count} ({how})"
