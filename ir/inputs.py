@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -194,6 +195,10 @@ class Drawer:
         mixed = np.choose(choice, [np.arange(count) + i * count for i in range(len(parts))])
         return restrict(np.concatenate(parts)[mixed], dtype, domain, rng)
 
+    def extremes(self, count: int, dtype: DType, rng: np.random.Generator) -> Arr:
+        """The few values that most rules must mind: zeros, ones, range ends, infinities, NaN."""
+        return rng.choice(extreme_values(dtype), count)
+
     def specials(self, count: int, dtype: DType, rng: np.random.Generator) -> Arr:
         """Notable values of the dtype."""
         return rng.choice(special_values(dtype), count)
@@ -222,8 +227,20 @@ class Drawer:
         return encode(np.abs(values) if not dtype.signed else values, dtype, "rint", True)
 
 
-_FLAVOURS = ("boundaries", "usual", "specials", "bits", "small")
+_FLAVOURS = ("boundaries", "extremes", "usual", "specials", "bits", "small")
 _POOLS = {name: getattr(Drawer, name) for name in _FLAVOURS}
+
+
+@cache
+def extreme_values(dtype: DType) -> Arr:
+    """Return zeros, ones, both range ends and their neighbours, the least magnitudes, infinities, NaN."""
+    if not dtype.is_float:
+        low, high = int(dtype.min_value), int(dtype.max_value)
+        wanted = {v for v in (0, 1, -1, 2, low, low + 1, high - 1, high) if low <= v <= high}
+        return np.array(sorted(wanted), dtype.storage)
+    tiny, normal, top = float(dtype.min_positive), 2.0**dtype.min_exponent, float(dtype.max_value)
+    values = [sign * v for v in (0.0, 1.0, 2.0, tiny, normal, top, math.inf) for sign in (1.0, -1.0)]
+    return encode([*values, math.nan], dtype, "rint", False)
 
 
 def _dimension_names(f: Function) -> list[str]:

@@ -209,6 +209,8 @@ def _call(code: Code, s: Op) -> Step:
         try:
             for p, value in zip(callee.function.params, values):
                 bind_dims(p.value.type, value, names, p.value.name)
+        except TileggError as problem:
+            raise _located(problem, span) from None
         except MEANING_ERRORS as problem:
             raise error("TG032", f"the arguments do not fit {name}", span, reason=str(problem)) from problem
         machine.depth += 1

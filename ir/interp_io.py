@@ -38,12 +38,12 @@ def bind_inputs(
     names = dict(dims)
     arrays = {p.value.name: _accept(p, inputs[p.value.name]) for p in f.params if p.value.name in inputs}
     for p in f.params:
-        if p.value.name in arrays:
-            bind_dims(p.value.type, arrays[p.value.name], names, p.value.name)
+        name = p.value.name
+        if isinstance(p.value.type, ScalarType) and isinstance(arrays.get(name), int):
+            bind_name(name, int(arrays[name]), names, f"parameter {name}")
+        elif name in arrays:
+            bind_dims(p.value.type, arrays[name], names, name)
     values = [_initial(p, arrays, names) for p in f.params]
-    for p, value in zip(f.params, values):
-        if isinstance(p.value.type, ScalarType) and isinstance(value, int):
-            bind_name(p.value.name, int(value), names, f"parameter {p.value.name}")
     for p, value in zip(f.params, values):
         _check_shape(p.value.type, value, names, p.value.name)
     return values, names
@@ -171,7 +171,7 @@ def to_storage(given: Any, dtype: DType, who: str = "the array") -> Arr:
         return _in_range(array.view(np.uint8), dtype, who)
     if dtype is BF16 and array.dtype == np.uint16:
         return array.view(dtype.storage)
-    if array.dtype.kind == "V" and array.dtype.names is None:
+    if array.dtype.isbuiltin == 2:  # the types of ml_dtypes
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError):

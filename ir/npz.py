@@ -74,8 +74,9 @@ def _write(path: Path, arrays: Mapping[str, Arr]) -> None:
 
 def _storable(array: Arr) -> Arr:
     """Return the array with types that NumPy cannot name (those of ml_dtypes) as their bit codes."""
-    if array.dtype.kind in "fiub":
+    if array.dtype.kind in "fiub" and array.dtype.isbuiltin == 1:
         return array
-    if array.dtype.kind == "V" and array.dtype.itemsize in _CODES:
+    # Of ml_dtypes, some types call themselves void and some float.
+    if array.dtype.kind in "Vf" and array.dtype.names is None and array.dtype.itemsize in _CODES:
         return np.ascontiguousarray(array).view(_CODES[array.dtype.itemsize])
     raise ValueError(f"elements of type {array.dtype} cannot be stored")
