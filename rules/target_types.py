@@ -1,0 +1,146 @@
+"""The parts of a target: facts, native casts, operations, scratch plans and the answers about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..ir.dtypes import DTYPES
+from .cost import Instr, attr_words
+from .formula import Formula
+
+When = tuple[tuple[str, frozenset[str]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A figure or capability: ``value`` in ``unit`` with the key of its source and a note."""
+
+    value: int | float | str | bool
+    unit: str
+    source: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Legality:
+    """Whether something may be emitted; ``reason`` says why not, or under which condition."""
+
+    ok: bool
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+@dataclass(frozen=True, slots=True)
+class ScratchPlan:
+    """A scratch tile an instruction takes: dtype name, shape in elements; ``required`` by the hardware or
+    only an argument of the interface; ``why`` says what it holds."""
+
+    dtype: str
+    rows: int
+    cols: int
+    required: bool
+    why: str
+
+    @property
+    def bytes(self) -> int:
+        """The tile's size."""
+        return self.rows * DTYPES[self.dtype].nbytes(self.cols)
+
+
+@dataclass(frozen=True, slots=True)
+class ScratchRule:
+    """When an instruction takes a scratch tile, and which (``dtype`` empty: the result's)."""
+
+    when: When
+    dtypes: frozenset[str] | None
+    dtype: str
+    rows: Formula
+    cols: Formula
+    required: bool
+    why: str
+
+    def plan(self, instr: Instr, block_bytes: int) -> ScratchPlan | None:
+        """The tile for ``instr``, or ``None`` when the rule does not apply to it."""
+        if self.dtypes is not None and instr.dtypes[-1] not in self.dtypes:
+            return None
+        if not all(attr_words(instr, name) & words for name, words in self.when):
+            return None
+        dtype = self.dtype or instr.dtypes[-1]
+        names = {
+            "rows": max(instr.rows, 1),
+            "cols": max(instr.cols, 1),
+            "phys_cols": max(instr.phys_cols, instr.cols, 1),
+            "block": max(1, 8 * block_bytes // max(DTYPES[dtype].bits, 1)),
+        }
+        return ScratchPlan(dtype, self.rows.value(names), self.cols.value(names), self.required, self.why)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Dtypes (and attribute values) an operation must not be used with, and why."""
+
+    dtypes: frozenset[str] | None
+    when: When
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CastEdge:
+    """One native conversion.
+
+    ``modes`` are the round modes the hardware honours, ``fixed`` the one it uses for any other request
+    (empty: nothing is ever rounded).  ``saturation`` is the hardware's default, ``saturation_control``
+    whether a request reaches it.  ``page`` marks the pairs of the cast-legality page; ``refusal`` says why
+    the assembler cannot express the pair (empty: it can).
+    """
+
+    src: str
+    dst: str
+    modes: tuple[str, ...]
+    fixed: str
+    exact: bool
+    saturation: str
+    saturation_control: bool
+    page: bool
+    refusal: str
+    scratch: tuple[ScratchRule, ...]
+    source: str
+    note: str
+
+    @property
+    def assembler(self) -> bool:
+        """True when the assembler accepts the pair."""
+        return not self.refusal
+
+    @property
+    def rounds(self) -> bool:
+        """True when the conversion can round at all, so that its mode matters."""
+        return bool(self.fixed)
+
+    def effective_mode(self, requested: str) -> str:
+        """The round mode the hardware applies; the requested one where nothing can round."""
+        return requested if not self.fixed or requested in self.modes else self.fixed
+
+
+@dataclass(frozen=True, slots=True)
+class OpInfo:
+    """One operation: what the assembler and the instruction set take, scratch and in-place rules.
+
+    ``assembler`` is false for operations that the assembler does not have; ``native`` is false where the
+    library expands the operation; ``inplace`` says why the result must not be a source (empty: it may be).
+    """
+
+    name: str
+    kind: str
+    assembler: bool
+    casts: bool
+    asm: frozenset[str]
+    isa: frozenset[str]
+    refusals: tuple[Refusal, ...]
+    scratch: tuple[ScratchRule, ...]
+    native: bool
+    inplace: str
+    source: str
+    note: str
