@@ -87,7 +87,8 @@ def entry(program: Program | Function, name: str | None = None) -> Function:
                 return f
         known = ", ".join(f.name for f in program.functions)
         raise error("TG030", f"the program has no function {name!r}", hint=f"it has {known or 'none'}")
-    called = {s.name.rsplit(".", 1)[-1] for f in program.functions for s in walk(f.body) if isinstance(s, Op)}
+    ops = [s for f in program.functions for s in walk(f.body) if isinstance(s, Op)]
+    called = {s.attrs.get("callee") for s in ops if s.name == "call"}
     free = [f for f in program.functions if f.name not in called]
     if len(free) != 1:
         names = ", ".join(f.name for f in free) or "none"

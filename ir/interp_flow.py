@@ -1,7 +1,7 @@
 """Statements compiled to steps over a frame; structured control flow run sequentially.
 
-A step returns ``None`` to go on, or a signal: :data:`BREAK`, :data:`CONTINUE`, a :class:`Yielded` or a
-:class:`Returned`, which the enclosing statement takes.
+A step returns ``None`` to go on, or a signal for the enclosing statements: :class:`Yielded`,
+:class:`Jumped` or :class:`Returned`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from .diagnostics import Span, TileggError, error
 from .dtypes import INDEX, DType
 from .interp_eval import MEANING_ERRORS, Evaluator, evaluator
 from .interp_frame import (
-    BREAK,
-    CONTINUE,
     Code,
     Frame,
     FrameNames,
+    Jumped,
     Machine,
     Returned,
     Step,
@@ -58,7 +57,7 @@ _QUERIES = {"get_block_idx": "block", "get_block_num": "blocks", "get_subblock_i
 
 def compile_block(code: Code, block: Block) -> Step:
     """Return the block as one step, which passes on the first signal of a statement."""
-    steps = [_statement(code, s) for s in block.statements]
+    steps = _steps(code, block.statements)
     cost = len(steps) + 1
 
     def run(machine: Machine, frame: Frame) -> Any:
@@ -73,6 +72,26 @@ def compile_block(code: Code, block: Block) -> Step:
         return None
 
     return run
+
+
+def _steps(code: Code, statements: tuple[Statement, ...]) -> list[Step]:
+    steps: list[Step] = []
+    for s in statements:
+        last = statements[len(steps) - 1] if steps else None
+        if isinstance(s, Jump) and isinstance(last, Yield):
+            steps[-1:] = [_jump(code, s, last), _jump(code, s, None)]
+        else:
+            steps.append(_statement(code, s))
+    return steps
+
+
+def _jump(code: Code, s: Jump, yielded: Yield | None) -> Step:
+    leaves = s.kind == "break"
+    if yielded is None:
+        signal = Jumped(leaves)
+        return lambda machine, frame: signal
+    values = fetch(code, yielded.operands, yielded.span)
+    return lambda machine, frame: Jumped(leaves, values(frame))
 
 
 def _statement(code: Code, s: Statement) -> Step:
@@ -93,9 +112,8 @@ def _statement(code: Code, s: Statement) -> Step:
         case Return(operands=operands, span=span):
             results = fetch(code, operands, span)
             return lambda machine, frame: Returned(results(frame))
-        case Jump(kind=kind):
-            signal = BREAK if kind == "break" else CONTINUE
-            return lambda machine, frame: signal
+        case Jump():
+            return _jump(code, s, None)
         case Raw(text=text, span=span):
             return _refuse(f"cannot evaluate the statement {text[:60]!r}", span)
 
@@ -120,9 +138,13 @@ def _op(code: Code, s: Op) -> Step:
     short = s.name.rsplit(".", 1)[-1]
     if short in _QUERIES and not s.operands:
         return _query(code, s, _QUERIES[short])
+    if s.name == "call":
+        return _call(code, s, str(s.attrs.get("callee")))
+    if s.name == "tuple.get":
+        return _project(code, s)
     decl = OPS.get(s.name)
     if decl is None:
-        return _call(code, s)
+        return _refuse(f"{s.name} has no known meaning", s.span)
     if len(s.operands) != len(decl.operand_params):
         return _refuse(f"{s.name} has {len(s.operands)} operands, {len(decl.operand_params)} are due", s.span)
     span, operands = s.span, fetch(code, s.operands, s.span)
@@ -190,18 +212,30 @@ def _query(code: Code, s: Op, what: str) -> Step:
     return lambda machine, frame: keep(frame, getattr(machine, what))
 
 
-def _call(code: Code, s: Op) -> Step:
-    """A call of a function of the program, or an operation that is not declared."""
-    name = s.name.rsplit(".", 1)[-1]
+def _project(code: Code, s: Op) -> Step:
+    item, at, keep = fetch_one(code, s.operands[0], s.span), s.attrs.get("index"), _keep(code, s)
+    span = s.span
+
+    def step(machine: Machine, frame: Frame) -> None:
+        values = item(frame)
+        if not isinstance(values, tuple) or not isinstance(at, int) or not 0 <= at < len(values):
+            raise error("TG032", f"the value has no item {at}", span)
+        keep(frame, values[at])
+
+    return step
+
+
+def _call(code: Code, s: Op, name: str) -> Step:
+    """A call of a function of the program; operands past its parameters are placement keywords."""
     operands, keep, span = fetch(code, s.operands, s.span), _keep(code, s), s.span
     many = len(s.results) > 1
 
     def step(machine: Machine, frame: Frame) -> None:
         callee = machine.functions.get(name)
-        if callee is None or s.name.startswith(("pl.", "pld.")):
-            raise error("TG032", f"{s.name} has no known meaning", span)
-        values = list(operands(frame))
-        if len(values) != len(callee.params):
+        if callee is None:
+            raise error("TG032", f"the program has no function {name}", span)
+        values = list(operands(frame))[: len(callee.params)]
+        if len(values) < len(callee.params):
             raise error("TG032", f"{name} takes {len(callee.params)} arguments, got {len(values)}", span)
         if machine.depth >= _MAX_DEPTH:
             raise error("TG032", f"calls nested deeper than {_MAX_DEPTH}", span)
@@ -240,12 +274,15 @@ def _for(code: Code, s: For) -> Step:
             if spmd:
                 machine.block, machine.blocks = i, stop
             signal = body(machine, frame)
-            if isinstance(signal, Yielded):
-                args(frame, signal.values)
-            elif signal is BREAK:
-                break
-            elif isinstance(signal, Returned):
+            if signal is None:
+                continue
+            if isinstance(signal, Returned):
+                machine.block, machine.blocks = outer
                 return signal
+            if signal.values is not None:
+                args(frame, signal.values)
+            if isinstance(signal, Jumped) and signal.leaves:
+                break
         machine.block, machine.blocks = outer
         if has_results:
             results(frame, current(frame))
@@ -275,12 +312,14 @@ def _while(code: Code, s: While) -> Step:
             if not cond(frame):
                 break
             signal = body(machine, frame)
-            if isinstance(signal, Yielded):
-                args(frame, signal.values)
-            elif signal is BREAK:
-                break
-            elif isinstance(signal, Returned):
+            if signal is None:
+                continue
+            if isinstance(signal, Returned):
                 return signal
+            if signal.values is not None:
+                args(frame, signal.values)
+            if isinstance(signal, Jumped) and signal.leaves:
+                break
         if has_results:
             results(frame, current(frame))
         return None
@@ -316,13 +355,14 @@ def _scope(code: Code, s: Scope) -> Step:
         if not isinstance(blocks, int):
             raise error("TG032", f"cannot evaluate {s.header[:60]!r}", span)
         outer = machine.block, machine.blocks
+        signal = None
         for i in range(blocks):
             machine.block, machine.blocks = i, blocks
             signal = body(machine, frame)
             if signal is not None:
-                return signal
+                break
         machine.block, machine.blocks = outer
-        return None
+        return signal
 
     return step
 

@@ -48,8 +48,15 @@ class Returned:
         self.values = values
 
 
-BREAK = object()
-CONTINUE = object()
+class Jumped:
+    """A ``break`` or ``continue``, with new carried values when it comes right after a yield."""
+
+    __slots__ = ("leaves", "values")
+
+    def __init__(self, leaves: bool, values: tuple[Any, ...] | None = None) -> None:
+        self.leaves, self.values = leaves, values
+
+
 _UNSET = object()
 
 Step = Callable[[Machine, Frame], Any]

@@ -33,7 +33,7 @@ class Shrinker:
         fails: Fails,
         dtypes: Mapping[str, DType],
         domains: Mapping[str, Domain],
-        budget: int = 400,
+        budget: int = 600,
     ) -> None:
         self.fails, self.dtypes, self.domains, self.left = fails, dtypes, domains, budget
         self.plain: dict[str, Any] = {}
@@ -168,14 +168,15 @@ def _matches(index: tuple[int, ...], hint: tuple[int, ...], axes: list[bool]) ->
 
 
 def complexity(value: int | float) -> tuple[float, ...]:
-    """Order of simplicity: integers of few bits, then other finite numbers, infinities, NaN."""
+    """Order of simplicity: integers of few significant bits, other finite numbers, infinities, NaN."""
     if isinstance(value, float) and not math.isfinite(value):
         return (3.0 if math.isnan(value) else 2.0, 0.0, 0.0, float(value < 0))
     mantissa, exponent = math.frexp(abs(value))
     digits = int(mantissa * (1 << 53))
     width = digits.bit_length() - ((digits & -digits).bit_length() - 1) if digits else 0
     negative = math.copysign(1.0, value) < 0
-    return (float(value != int(value)), float(width), float(abs(exponent)), float(negative))
+    bits = float(width + digits.bit_count())
+    return (float(value != int(value)), bits, float(abs(exponent)), float(negative))
 
 
 def _simpler(value: int | float, dtype: DType) -> list[int | float]:
@@ -201,8 +202,12 @@ def _shorter(value: int | float) -> Iterator[int | float]:
             kept = max(abs(value).bit_length() - k, 0)
             yield (abs(value) >> kept << kept) * (1 if value >= 0 else -1)
         yield from (value // 2, value - 1 if value > 0 else value + 1)
+        yield from (value & ~(1 << k) if value > 0 else -(-value & ~(1 << k)) for k in range(63, -1, -1))
         return
     mantissa, exponent = math.frexp(value)
     for k in (1, 2, 3, 4, 8, 11, 16, 20, 24):
         yield math.ldexp(math.trunc(math.ldexp(mantissa, k)), exponent - k)
     yield from (float(math.trunc(value)), math.ldexp(mantissa, exponent // 2), math.ldexp(mantissa, 1))
+    digits = int(abs(mantissa) * (1 << 24))
+    without = (digits & ~(1 << k) for k in range(23, -1, -1))
+    yield from (math.copysign(math.ldexp(d, exponent - 24), value) for d in without)

@@ -28,7 +28,7 @@ from tilegg.ir.program import (
     Yield,
     index,
 )
-from tilegg.ir.types import UNKNOWN, scalar, tensor
+from tilegg.ir.types import UNKNOWN, TupleType, scalar, tensor
 
 sys.path.insert(0, str(Path(__file__).parent))
 from kernels import Kernel
@@ -95,6 +95,18 @@ def test_break_keeps_the_values_of_the_last_whole_round():
 
 def test_continue_keeps_the_carried_values():
     assert run(jumping("continue"), {}) == {"return": 1 + 0 + 1 + 2 + 4}
+
+
+def test_a_yield_right_before_a_jump_hands_on_values():
+    def body(k, i, acc):
+        stop = k("scalar.eq", i, 3)
+        skip = k("scalar.eq", i, 1)
+        then = Block((Yield((index(100),)), Jump("continue")))
+        k.put(If(skip, then, Block(()), ()))
+        k.put(If(stop, Block((Yield((k("scalar.mul", acc, 2),)), Jump("break"))), Block(()), ()))
+        k.put(Yield((k("scalar.add", acc, i),)))
+
+    assert run(summing(body=body), {}) == {"return": (100 + 2) * 2}
 
 
 def test_return_leaves_nested_loops():
@@ -166,7 +178,7 @@ class TestBudget:
         assert code_of(caught) == "TG032"
 
     def test_endless_recursion_stops(self):
-        f = Function("f", (), (), Block((Op("self.f", (), {}, ()),)))
+        f = Function("f", (), (), Block((Op("call", (), {"callee": "f"}, ()),)))
         with pytest.raises(TileggError, match="nested deeper") as caught:
             run(Program("P", (f,)), {}, function="f")
         assert code_of(caught) == "TG032"
@@ -211,7 +223,7 @@ class TestCalls:
         t = k.muls(k.load(k.p_a, [0, 0], [4, 8], [4, n]), 2.0)
         kernel = k.returns(k.store(t, [0, 0], k.p_b), name="twice")
         result = Value("r", out.type)
-        body = Block((Op("self.twice", (x, out), {}, (result,)), Return((result,))))
+        body = Block((Op("call", (x, out), {"callee": "twice"}, (result,)), Return((result,))))
         main = Function("main", (Param(x), Param(out, "Out")), (out.type,), body)
         return Program("P", (kernel, main))
 
@@ -239,7 +251,7 @@ class TestCalls:
     def test_argument_shapes_must_fit_the_callee(self):
         program = self.program()
         unknown = Value("out", UNKNOWN)
-        call = Op("self.twice", (Value("y", UNKNOWN), unknown), {}, (), TestUnknown.SPAN)
+        call = Op("call", (Value("y", UNKNOWN), unknown), {"callee": "twice"}, (), TestUnknown.SPAN)
         y, out = Value("y", tensor([3, 8], FP32)), Value("out", tensor([3, 8], FP32))
         main = Function("main", (Param(y), Param(out, "Out")), (), Block((call,)))
         with pytest.raises(TileggError, match=r"k\.py:7:3: .*shape \[3, 8\]"):
@@ -249,9 +261,21 @@ class TestCalls:
         k = Kernel(a=I32)
         pair = k.returns(k.p_a, k("scalar.neg", k.p_a), name="pair")
         a, p, q = Value("a", I32), Value("p", I32), Value("q", I32)
-        body = Block((Op("self.pair", (a,), {}, (p, q)), Return((q, p))))
+        body = Block((Op("call", (a,), {"callee": "pair"}, (p, q)), Return((q, p))))
         main = Function("main", (Param(a),), (I32, I32), body)
         assert run(Program("P", (pair, main)), {"a": 3}) == {"return_0": -3, "return_1": 3}
+
+
+def test_tuples_are_projected():
+    t = TupleType((I32, I32))
+    k = Kernel(a=I32)
+    pair = k.returns(k.p_a, k("scalar.neg", k.p_a), name="pair")
+    a, p, q = Value("a", I32), Value("p", t), Value("q", I32)
+    call = Op("call", (a, Const(3, INDEX)), {"callee": "pair", "keywords": ("device",)}, (p,))
+    for at, value in ((1, -3), (0, 3)):
+        body = Block((call, Op("tuple.get", (p,), {"index": at}, (q,)), Return((q,))))
+        main = Function("main", (Param(a),), (I32,), body)
+        assert run(Program("P", (pair, main)), {"a": 3}) == {"return": value}
 
 
 class TestUnknown:
