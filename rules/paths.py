@@ -25,14 +25,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
+import numpy as np
+
 from ..ir import valueset
 from ..ir.codes import Array
-from ..ir.convert import parse_mode
+from ..ir.convert import encode, parse_mode
 from ..ir.diagnostics import error
 from ..ir.dtypes import DTYPES, DType
 from ..ir.rounding import effective
 from ..ir.valueset import ValueSet
-from .paths_error import Measured, measure
+from .paths_error import Measured, furthest, measure
 from .paths_proof import Conversion, Verdict, decide, run
 from .target import CastEdge, Target
 
@@ -111,8 +113,15 @@ class Road:
 
     @cached_property
     def error(self) -> Measured:
-        """How often and how far results differ from one direct conversion (measured on first use)."""
-        return measure(self.request, self.chain, self.values, self.exact)
+        """How often and how far results differ from one direct conversion (measured on first use).
+
+        The distance covers the witness too, which samples may miss.
+        """
+        if self.witness is None:
+            return measure(self.request, self.chain, self.values, self.exact)
+        found = measure(self.request, self.chain, self.values)
+        known = encode(np.array([self.witness]), self.src, "rint")
+        return replace(found, max_ulp=max(found.max_ulp, furthest(self.request, self.chain, known)))
 
     def apply(self, array: Array) -> Array:
         """Convert a storage array of the source dtype hop by hop."""
@@ -299,6 +308,11 @@ def _on_path(
     """Yield the road along a path and, if that is inexact, the first one made exact by other modes."""
     hops = tuple(_hop(edge, mode, None) for edge in path[:-1])
     hops += (_hop(path[-1], mode, saturation),)
+    undefined = _undefined(path, values)
+    if undefined:
+        verdict = Verdict(False, f"not proved: {undefined}")
+        yield replace(_road(target, request, hops, values, verdict), remark=f"on {target.name} {undefined}")
+        return
     verdict = decide(request, tuple(h.conversion for h in hops), values)
     yield _road(target, request, hops, values, verdict)
     last = hops[-1]
@@ -309,6 +323,16 @@ def _on_path(
         if verdict.exact:
             yield _road(target, request, changed, values, verdict)
             return
+
+
+def _undefined(path: tuple[Edge, ...], values: ValueSet) -> str:
+    """Say which hop meets values for which its result is undefined (empty: none)."""
+    negative = values.lo < 0 or values.inf
+    for edge in path:
+        if edge.row.negatives_undefined and negative:
+            return f"{edge.src.name} to {edge.dst.name} is undefined for negative values"
+        negative = negative and edge.dst.signed
+    return ""
 
 
 def _hop(edge: Edge, mode: str, saturation: str | None) -> Hop:

@@ -4,10 +4,12 @@ Sources whose values can be listed (at most 16 bits, or wider ones narrowed by f
 exhaustively. Wider ones are sampled with a fixed seed, 200,000 values each, and 2,000,000 where a chain is
 known to be inexact but fewer than ten of the 200,000 differ:
 
-- integers: uniform over the range of the arriving values;
+- integers: uniform over the range of the arriving values, and over the part that the destination covers;
 - floats: bit patterns uniform over the part of the arriving range that the destination covers (all of it for
   conversions that keep the low bits), and normal with mean 0 and a standard deviation of a third of the
-  destination's largest value. The distribution with the higher rate is reported and named.
+  destination's largest value.
+
+The distribution with the higher rate is reported and named.
 """
 
 from __future__ import annotations
@@ -81,6 +83,11 @@ def _compare(
     return Measured(count / array.size, far, int(array.size), exhaustive, distribution)
 
 
+def furthest(request: Conversion, chain: Chain, array: Array) -> int:
+    """Return the largest distance between a chain and its request on a storage array, in codes."""
+    return _distance(run(chain, array), request.apply(array), request.dst)
+
+
 def _distance(a: Array, b: Array, dst: DType) -> int:
     """The largest distance in codes."""
     if a.size == 0:
@@ -102,13 +109,15 @@ def samples(request: Conversion, values: ValueSet, count: int = SAMPLES) -> tupl
     if line is None:
         return (("none", np.zeros(0, src.storage)),)
     generator = np.random.default_rng(_SEED)
-    if not src.is_float:
-        return (("uniform over the range", _uniform(line, generator, values, count)),)
-    covered = line
+    part = None
     if dst.is_float or request.saturate:
         inner = replace(values, lo=max(values.lo, dst.min_value), hi=min(values.hi, dst.max_value))
         part = Line.of(src, inner) if inner.lo <= inner.hi else None
-        covered = part if part is not None and part.first <= part.last else line
+    covered = part if part is not None and part.first <= part.last else line
+    if not src.is_float:
+        every = ("uniform over the range", _uniform(line, generator, values, count))
+        inside = ("uniform over the destination's range", _uniform(covered, generator, values, count))
+        return (every,) if covered == line else (every, inside)
     sigma = float(dst.max_value) / 3
     drawn = np.clip(generator.standard_normal(count) * sigma, float(values.lo), float(values.hi))
     normal = line.at(line.below(drawn)) if line.grid is not None else encode(drawn, src, "rint")

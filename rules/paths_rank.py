@@ -26,11 +26,19 @@ Shape = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class RankedRoad:
-    """A road with its price for one shape; ``pareto``: no other road is both cheaper and more accurate."""
+    """A road with the price of each hop for one shape, in core cycles.
+
+    ``pareto``: no other road is both cheaper and more accurate.
+    """
 
     road: Road
-    cycles: float
+    hop_cycles: tuple[float, ...]
     pareto: bool = False
+
+    @property
+    def cycles(self) -> float:
+        """The price of all hops."""
+        return sum(self.hop_cycles)
 
     @property
     def rate(self) -> float:
@@ -38,20 +46,20 @@ class RankedRoad:
         return 0.0 if self.road.exact else self.road.error.rate
 
 
-def road_cycles(target: Target, road: Road, shape: Sequence[int]) -> float:
-    """Return the price of a road in core cycles.
+def hop_cycles(target: Target, road: Road, shape: Sequence[int]) -> tuple[float, ...]:
+    """Return the price of each hop in core cycles.
 
     ``shape``: (rows, valid columns) or (rows, valid columns, physical columns), in elements. Raises TG022
     when the target has no price for a hop.
     """
     rows, cols, *rest = shape
-    total = 0.0
+    found = []
     for hop in road.hops:
         # The price of a saturating cast is that of what happens, hence also of the default.
         attrs = () if hop.dst.is_float else (("saturation", "on" if hop.clamps else "off"),)
         instr = Instr("tcvt", (hop.src.name, hop.dst.name), rows, cols, rest[0] if rest else cols, attrs)
-        total += cycles(target, instr)
-    return total
+        found.append(cycles(target, instr))
+    return tuple(found)
 
 
 def best_roads(
@@ -79,7 +87,7 @@ def best_roads(
     found = roads(target, src, dst, mode, saturation, values, max_hops=max_hops, k=k)
     if not found:
         raise no_road(target, src, dst, span)
-    priced = [RankedRoad(road, road_cycles(target, road, shape)) for road in found]
+    priced = [RankedRoad(road, hop_cycles(target, road, shape)) for road in found]
     ranked = sorted(priced, key=_KEYS[objective])
     if contract == "exact":
         exact = [r for r in ranked if r.road.exact]
@@ -164,7 +172,9 @@ def describe(road: Road) -> str:
     """Return a road's accuracy in words: ``exact`` or how many samples differ, by how much."""
     if road.exact:
         return "exact"
+    if road.proof.startswith("not proved"):
+        return road.proof
     measured = road.error
     count = f"{measured.differing} of {measured.samples} differ"
     how = "every value" if measured.exhaustive else measured.distribution
-    return f"{count} by up to {measured.max_ulp} ulp ({how})" if measured.differing else f"{count} ({how})"
+    return f"{count}, by up to {measured.max_ulp} ulp ({how})" if measured.differing else f"{count} ({how})"

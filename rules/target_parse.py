@@ -49,7 +49,9 @@ def check_hardware(raw: RawTarget, hardware: Mapping[str, Fact], capabilities: M
         raise Place(raw.path, "capabilities").fault("[capabilities] needs 'assembler_arch'")
 
 
-_CAST_KEYS = "from to modes fixed exact saturation control page assembler scratch source note"
+_CAST_KEYS = (
+    "from to modes fixed exact saturation control page assembler scratch source note negatives_undefined"
+)
 
 
 def casts(rows: Iterable[Row], sets: Sets) -> dict[tuple[str, str], CastEdge]:
@@ -81,6 +83,7 @@ def casts(rows: Iterable[Row], sets: Sets) -> dict[tuple[str, str], CastEdge]:
                     scratch=scratch,
                     source=row.text("source", "cvt"),
                     note=row.text("note", ""),
+                    negatives_undefined=row.flag("negatives_undefined", False),
                 )
     return edges
 
@@ -123,7 +126,7 @@ def _refusal(row: Row, sets: Sets) -> Refusal:
 
 
 def _scratch(row: Row, sets: Sets) -> ScratchRule:
-    row.only("when dtypes dtype rows cols required source why")
+    row.only("when dtypes dtype of rows cols required source why")
     dtype = row.text("dtype", "")
     if dtype and dtype not in DTYPES:
         raise row.place.fault(f"a scratch tile of the unknown dtype {dtype!r}")
@@ -132,6 +135,7 @@ def _scratch(row: Row, sets: Sets) -> ScratchRule:
         when=row.when(),
         dtypes=dtypes,
         dtype=dtype,
+        of_source=row.one_of("of", ("source", "result"), "result") == "source",
         rows=_formula(row, "rows"),
         cols=_formula(row, "cols"),
         required=row.flag("required", True),

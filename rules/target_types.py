@@ -51,11 +51,15 @@ class ScratchPlan:
 
 @dataclass(frozen=True, slots=True)
 class ScratchRule:
-    """When an instruction takes a scratch tile, and which (``dtype`` empty: the result's)."""
+    """When an instruction takes a scratch tile, and which.
+
+    ``dtype`` is empty where the tile has the dtype of the result, or of the source (``of_source``).
+    """
 
     when: When
     dtypes: frozenset[str] | None
     dtype: str
+    of_source: bool
     rows: Formula
     cols: Formula
     required: bool
@@ -63,11 +67,12 @@ class ScratchRule:
 
     def plan(self, instr: Instr, block_bytes: int) -> ScratchPlan | None:
         """The tile for ``instr``, or ``None`` when the rule does not apply to it."""
-        if self.dtypes is not None and instr.dtypes[-1] not in self.dtypes:
+        data = instr.dtypes[0 if self.of_source else -1]
+        if self.dtypes is not None and data not in self.dtypes:
             return None
         if not all(attr_words(instr, name) & words for name, words in self.when):
             return None
-        dtype = self.dtype or instr.dtypes[-1]
+        dtype = self.dtype or data
         names = {
             "rows": max(instr.rows, 1),
             "cols": max(instr.cols, 1),
@@ -93,7 +98,8 @@ class CastEdge:
     ``modes`` are the round modes the hardware honours, ``fixed`` the one it uses for any other request
     (empty: nothing is ever rounded).  ``saturation`` is the hardware's default, ``saturation_control``
     whether a request reaches it.  ``page`` marks the pairs of the cast-legality page; ``refusal`` says why
-    the assembler cannot express the pair (empty: it can).
+    the assembler cannot express the pair (empty: it can).  ``negatives_undefined``: the sources disagree on
+    the result for negative values.
     """
 
     src: str
@@ -108,6 +114,7 @@ class CastEdge:
     scratch: tuple[ScratchRule, ...]
     source: str
     note: str
+    negatives_undefined: bool = False
 
     @property
     def assembler(self) -> bool:

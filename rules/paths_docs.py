@@ -1,0 +1,94 @@
+"""The tables of ``docs/casts.md``, made from the target files and the proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..ir.diagnostics import TileggError
+from ..ir.dtypes import DTYPES, DType
+from .paths import Road, edges_from, listed
+from .paths_rank import RankedRoad, best_roads
+from .target import Target
+
+#: The modes whose roads are shown: the default one, and the one most programs ask for.
+SHOWN_MODES = ("round", "rint")
+_PROOF_MODES = ("round", "rint", "floor", "ceil", "trunc")
+
+
+def docs_table(target: Target) -> str:
+    """Return the Markdown of a target: every legal pair with its hop count, best roads, class and error."""
+    pairs = [(src, dst) for src in _sources(target) for dst in DTYPES.values() if dst is not src]
+    return "\n".join(
+        [
+            f"## {target.title}",
+            "",
+            *_table(target, [pair for pair in pairs if listed(target, *pair)]),
+            "",
+            f"### Further pairs on {target.name}",
+            "",
+            "Some type on the way does not hold every value of the destination; the pair is legal because",
+            "an exact chain is proved.",
+            "",
+            *_further(target, [pair for pair in pairs if not listed(target, *pair)]),
+            "",
+        ]
+    )
+
+
+def _sources(target: Target) -> list[DType]:
+    edges = edges_from(target)
+    return [dtype for dtype in DTYPES.values() if dtype in edges]
+
+
+def _best(target: Target, src: DType, dst: DType, mode: str) -> RankedRoad | None:
+    try:
+        return best_roads(target, src, dst, mode, objective="instructions")[0]
+    except TileggError:
+        return None
+
+
+def _table(target: Target, pairs: list[tuple[DType, DType]]) -> Iterator[str]:
+    yield "| from | to | casts | default mode `round` | mode `rint` |"
+    yield "|---|---|---|---|---|"
+    for src, dst in pairs:
+        best = [_best(target, src, dst, mode) for mode in SHOWN_MODES]
+        cells = ["none" if found is None else _cell(found.road) for found in best]
+        if cells[0] == cells[1]:
+            cells[1] = "the same"
+        count = min(found.road.instructions for found in best if found is not None)
+        yield f"| {src.name} | {dst.name} | {count} | {cells[0]} | {cells[1]} |"
+
+
+def _cell(road: Road) -> str:
+    if road.instructions == 1:
+        return f"native, {_accuracy(road)}"
+    text = " → ".join(
+        hop.dst.name + (f" ({hop.mode})" if hop.mode != road.hops[-1].mode else "") for hop in road.hops[:-1]
+    )
+    return f"via {text}: {_accuracy(road)}"
+
+
+def _accuracy(road: Road) -> str:
+    if road.exact:
+        return "exact"
+    if road.proof.startswith("not proved"):
+        return road.proof
+    found = road.error
+    if not found.differing:
+        return f"0 of {found.samples:,} samples differ, but {road.witness!r} does"
+    what = "values" if found.exhaustive else "samples"
+    return f"{found.differing:,} of {found.samples:,} {what} differ, {found.max_ulp} ulp"
+
+
+def _further(target: Target, pairs: list[tuple[DType, DType]]) -> Iterator[str]:
+    yield "| from | to | casts | road | modes | proof |"
+    yield "|---|---|---|---|---|---|"
+    for src, dst in pairs:
+        roads = {mode: _best(target, src, dst, mode) for mode in _PROOF_MODES}
+        proved = {mode: found.road for mode, found in roads.items() if found is not None}
+        if not proved:
+            continue
+        road = next(iter(proved.values()))
+        modes = "all" if len(proved) == len(_PROOF_MODES) else ", ".join(proved)
+        between = " → ".join(hop.dst.name for hop in road.hops[:-1])
+        yield f"| {src.name} | {dst.name} | {road.instructions} | via {between} | {modes} | {road.proof} |"
