@@ -285,31 +285,73 @@ def _single_moves(p: Problem, chosen: Selection, used: Selection) -> Iterable[Se
     return [{c: o} for c in used for o in p.classes[c] if o is not chosen[c]]
 
 
+#: Subproblems the branch and bound of :func:`solve` may open, and the size (choices) beyond which it is skipped.
+BRANCHES = 64
+BRANCH_SIZE = 600
+
+
 def solve(p: Problem) -> Solution:
-    """Reduce, then greedy and local search on what is open; proved when the reductions settle everything."""
+    """Reduce, then greedy and local search on what is open, then a short branch and bound to prove it."""
     small = reduce(p)
     chosen = {c: options[0] for c, options in small.classes.items()}
-    settled = not small.open
-    priced = cost_of(chosen, small.roots) if settled else None
-    if priced is None:
-        settled = False
-        chosen, cost = improve(small, greedy(small))
-        priced = cost_of(chosen, small.roots)
-        assert priced is not None
+    priced = cost_of(chosen, small.roots) if not small.open else None
+    if priced is not None:
+        return _solution(priced, priced[0])
+    chosen, _ = improve(small, greedy(small))
+    start = cost_of(chosen, small.roots)
+    assert start is not None
+    if sum(map(len, small.classes.values())) > BRANCH_SIZE:
+        return _solution(start, lower_bound(small))
+    best, bound = _branch(small, start)
+    return _solution(best, bound)
+
+
+Priced = tuple[int, Selection]
+
+
+def _solution(priced: Priced, bound: int) -> Solution:
     cost, used = priced
-    picks = dict(pick for choice in used.values() for pick in choice.picks)
-    return Solution(picks, cost, cost if settled else lower_bound(small))
+    return Solution(dict(pick for o in used.values() for pick in o.picks), cost, bound)
 
 
-def lower_bound(p: Problem) -> int:
-    """Return a cost no choice can undercut: classes every choice needs, each at its cheapest."""
-    needed: set[int] = set()
-    stack = list(p.roots)
+def _branch(p: Problem, best: Priced) -> tuple[Priced, int]:
+    """Depth-first branch and bound; returns the best choice and a proved bound on every choice."""
+    stack = [p]
+    opened = 0
+    while stack:
+        if opened >= BRANCHES:
+            return best, min([best[0], *(lower_bound(q) for q in stack)])
+        q = stack.pop()
+        opened += 1
+        if lower_bound(q) >= best[0]:
+            continue
+        split = next((c for c in _needed(q) if len(q.classes[c]) > 1), None)
+        if split is None:
+            # Nothing needed is open: what is needed is all there is.
+            found = cost_of({c: o[0] for c, o in q.classes.items()}, q.roots)
+            if found is not None and found[0] < best[0]:
+                best = found
+            continue
+        for option in reversed(q.classes[split]):
+            fixed = _reachable({**q.classes, split: [option]}, q.roots)
+            stack.append(reduce(Problem(fixed, q.roots)))
+    return best, best[0]
+
+
+def _needed(p: Problem) -> list[int]:
+    """Return the classes every choice needs, in a stable order."""
+    needed: dict[int, None] = {}
+    stack = list(reversed(p.roots))
     while stack:
         c = stack.pop()
         if c in needed:
             continue
-        needed.add(c)
-        common = set.intersection(*(set(o.children) for o in p.classes[c]))
-        stack += common
-    return sum(min(o.cost for o in p.classes[c]) for c in needed)
+        needed[c] = None
+        first, *others = p.classes[c]
+        stack += [k for k in first.children if all(k in o.children for o in others)]
+    return list(needed)
+
+
+def lower_bound(p: Problem) -> int:
+    """Return a cost no choice can undercut: classes every choice needs, each at its cheapest."""
+    return sum(min(o.cost for o in p.classes[c]) for c in _needed(p))

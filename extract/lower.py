@@ -13,9 +13,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..ir.diagnostics import Diagnostic, TileggError, error
-from ..ir.op import OPS, Kind
-from ..ir.program import Block, Carried, Const, For, Function, If, Op, Operand, Program, Return, Scope
-from ..ir.program import Statement, Value, Verbatim, While, Yield, flat_operands
+from ..ir.op import Kind
+from ..ir.program import (
+    Block,
+    Carried,
+    For,
+    Function,
+    If,
+    Op,
+    Operand,
+    Program,
+    Return,
+    Scope,
+    Statement,
+    Value,
+    While,
+    Yield,
+    defined,
+    inner_blocks,
+)
 from ..ir.types import TileType
 from ..rewrite.engine import Budget
 from ..rewrite.graph import LEAF, LITERAL, Graph, Node
@@ -25,9 +41,10 @@ from ..rewrite.saturate import Plan, saturate
 from ..rules.target import Target, load_target
 from ..rules.terms import child_params
 from .baseline import plain_block
-from .dag import Solution, problem, solve
+from .dag import Problem, Solution, problem, solve
 from .ilp import solve_exact
 from .lowered import FunctionReport, Instruction, Lowered, RegionResult, Totals
+from .memo import SHARED, Memo, region_key
 from .price import OBJECTIVES, Objective, Price, Pricer, Refusal
 
 CONTRACTS = ("exact", "faithful")
@@ -43,6 +60,7 @@ class Options:
     time_limit: float = 1.0
     budget: Budget = field(default_factory=Budget)
     after: Callable[[str, Any], None] | None = None
+    memo: Memo | None = SHARED
 
 
 def lower(
@@ -55,19 +73,21 @@ def lower(
     time_limit: float = 1.0,
     node_limit: int = 200_000,
     after: Callable[[str, Any], None] | None = None,
+    memo: Memo | None = SHARED,
 ) -> Lowered:
     """Return the cheapest legal form of a program on a target.
 
     ``arch``: target name or path of a target file; ``None`` leaves casts alone. ``objective``: cycles,
     instructions or accuracy. ``contract``: faithful (a cast may take a legal chain that rounds twice, with a
     remark) or exact. ``exact``: prove the optimum with the integer solver, up to ``time_limit`` seconds a
-    region. ``after(name, thing)`` is called after each pass. Raises :class:`TileggError` (TG020-TG022, TG040).
+    region. ``after(name, thing)`` is called after each pass. ``memo``: solved regions to reuse. Raises :class:`TileggError` (TG020-TG022, TG040).
     """
     if objective not in OBJECTIVES:
         raise error("TG040", f"unknown objective {objective!r}", hint=f"one of {', '.join(OBJECTIVES)}")
     if contract not in CONTRACTS:
         raise error("TG040", f"unknown contract {contract!r}", hint=f"one of {', '.join(CONTRACTS)}")
-    options = Options(objective, contract, exact, time_limit, Budget(nodes=node_limit), after)  # type: ignore[arg-type]
+    budget = Budget(nodes=node_limit)
+    options = Options(objective, contract, exact, time_limit, budget, after, memo)  # type: ignore[arg-type]
     target = load_target(arch) if arch else None
     return _Lowering(program, target, options).run()
 
@@ -141,37 +161,57 @@ class _FunctionLowering:
 
     def block(self, block: Block) -> Block:
         found = regions(block, self.fixed)
-        solved = [self._solve(r) for r in found]
-        builders = [_Builder(self, r, g, s, len(self.report.regions) - len(found) + i)
-                    for i, (r, (g, s)) in enumerate(zip(found, solved))]  # fmt: skip
+        first = len(self.report.regions)
+        # Results of statements that are still to come; a region may read them as leaves.
+        later = {r.name for s in block.statements for r in defined(s)}
+        builders = []
+        for i, region in enumerate(found):
+            graph, solution = self._solve(region)
+            builders.append(_Builder(self, region, graph, solution, first + i, later))
         place = {p: (b, i) for b in builders for i, p in enumerate(b.region.positions)}
+        owner = {op.result.name: b for b in builders for op in b.region.ops}
         out: list[Statement] = []
         for position, s in enumerate(block.statements):
             if position in place:
                 builder, i = place[position]
                 builder.reach(i, out)
-                continue
-            for name in uses(s):
-                for b in builders:
-                    b.demand(name, out)
-            out.append(self._kept(s))
-            for b in builders:
-                b.available.update(r.name for r in getattr(s, "results", ()))
+            else:
+                for name in uses(s):
+                    if name in owner:
+                        owner[name].demand(name, out)
+                out.append(self._kept(s))
+            later.difference_update(r.name for r in defined(s))
         return Block(tuple(out))
 
     def _solve(self, region: Region) -> tuple[Graph, Solution]:
         parent, options = self.parent, self.parent.options
-        plan = Plan(parent.target, options.contract == "exact", options.budget)
-        graph: Graph = parent.timed("saturate", lambda: saturate(region, self.knowledge, plan))
+        if options.memo is None:
+            graph, p, solution = self._solve_anew(region)
+        else:
+            target = parent.target.path if parent.target else None
+            asked = (target, options.objective, options.contract, options.exact, options.budget)
+            key, types = parent.timed("memo", lambda: region_key(region, self.knowledge, asked))
+            found = options.memo.get(key)
+            if found is None:
+                found = self._solve_anew(region)
+                options.memo.put(key, found, types)
+            graph, p, solution = found
         if graph.stopped != "saturated":
             span = region.ops[0].span
             parent.remarks.append(Diagnostic("TG026", graph.stopped, span, severity="remark"))
         if options.after:
             options.after("saturate", graph)
-        solution = parent.timed("extract", lambda: self._extract(region, graph))
+        self.report.regions.append(RegionResult(graph, p, solution))
         return graph, solution
 
-    def _extract(self, region: Region, graph: Graph) -> Solution:
+    def _solve_anew(self, region: Region) -> tuple[Graph, Problem, Solution]:
+        parent, options = self.parent, self.parent.options
+        plan = Plan(parent.target, options.contract == "exact", options.budget)
+        graph: Graph = parent.timed("saturate", lambda: saturate(region, self.knowledge, plan))
+        p, solution = parent.timed("extract", lambda: self._extract(region, graph))
+        return graph, p, solution
+
+    def _extract(self, region: Region, graph: Graph) -> tuple[Problem, Solution]:
         pricer, options = self.parent.pricer, self.parent.options
         weighted: list[list[tuple[int, tuple[int, ...]] | None]] = []
         for nodes in graph.classes:
@@ -184,9 +224,7 @@ class _FunctionLowering:
         p = problem(weighted, graph.roots)
         if p.infeasible:
             raise self._illegal(region, graph, p.infeasible)
-        solution = solve_exact(p, options.time_limit, 4096.0) if options.exact else solve(p)
-        self.report.regions.append(RegionResult(graph, p, solution))
-        return solution
+        return p, solve_exact(p, options.time_limit, 4096.0) if options.exact else solve(p)
 
     def _illegal(self, region: Region, graph: Graph, bad: frozenset[int]) -> TileggError:
         from .illegal import explain_illegal
@@ -241,7 +279,13 @@ class _Builder:
     """Rebuilds operations from a region's solution, each class once, where the first of its uses stood."""
 
     def __init__(
-        self, owner: _FunctionLowering, region: Region, graph: Graph, solution: Solution, number: int
+        self,
+        owner: _FunctionLowering,
+        region: Region,
+        graph: Graph,
+        solution: Solution,
+        number: int,
+        later: set[str],
     ) -> None:
         self.owner = owner
         self.region = region
@@ -249,12 +293,11 @@ class _Builder:
         self.solution = solution
         self.number = number
         self.made: dict[int, Operand] = {}
-        self.available: set[str] = set()
+        self.later = later
         self.op_of_name = {op.result.name: i for i, op in enumerate(region.ops)}
         self.members: dict[int, list[int]] = {}
         for i, c in enumerate(graph.op_class):
             self.members.setdefault(c, []).append(i)
-        self._later = {v.name for v in region.leaves} - _defined_before(region)
 
     def reach(self, i: int, out: list[Statement]) -> None:
         """Build operation ``i``'s class at its old place, if it is used and its leaves exist by now."""
@@ -281,7 +324,7 @@ class _Builder:
                 continue
             seen.add(k)
             node = self._node(k)
-            if node.kind == LEAF and node.value.name in self._later - self.available:  # type: ignore[union-attr]
+            if node.kind == LEAF and self.region.leaves[node.key[0]].name in self.later:
                 return False
             stack += node.children
         return True
@@ -310,7 +353,7 @@ class _Builder:
 
     def _operation(self, c: int, node: Node, out: list[Statement]) -> Operand:
         if node.kind == LEAF:
-            return self.owner.sub(node.value)
+            return self.owner.sub(self.region.leaves[node.key[0]])
         if node.kind == LITERAL:
             return node.value
         if node.decl is None:
@@ -391,24 +434,14 @@ class _Builder:
         return f"{stem}_v{version}"
 
 
-def _defined_before(region: Region) -> set[str]:
-    return set()
-
-
 def _all_ops(block: Block) -> list[Op]:
     out: list[Op] = []
     for s in block.statements:
         if isinstance(s, Op):
             out.append(s)
-        for inner in _blocks(s):
+        for inner in inner_blocks(s):
             out += _all_ops(inner)
     return out
-
-
-def _blocks(s: Statement) -> tuple[Block, ...]:
-    from ..ir.program import inner_blocks
-
-    return inner_blocks(s)
 
 
 _DROPPABLE = frozenset({"tile.create", "tile.load", "tensor.read", "tensor.dim", "tensor.slice"})
@@ -434,5 +467,3 @@ def _sweep(block: Block, used: set[str] | frozenset[str]) -> tuple[Block, bool]:
         out.append(s)
     return Block(tuple(out)), dropped
 
-
-__all__ = ["CONTRACTS", "OPS", "Const", "Options", "Verbatim", "flat_operands", "lower"]

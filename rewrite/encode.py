@@ -260,7 +260,7 @@ def _node(
 ) -> Node:
     if name == "Inp":
         leaf = region.leaves[row[0]]
-        return Node(LEAF, type=leaf.type, value=leaf)
+        return Node(LEAF, type=leaf.type, value=leaf, key=row)
     if name == "Lit":
         constant = _literal(*row)
         return Node(LITERAL, type=constant.type, value=constant)

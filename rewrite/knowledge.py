@@ -17,11 +17,11 @@ _SETS = (Kind.TILE, Kind.TENSOR, Kind.ARRAY, Kind.SCALAR, Kind.ANY)
 
 
 class Knowledge:
-    """Value sets of a function's values, computed when asked for."""
+    """Value sets of a function's values, computed when asked for; ``ops`` are the defining operations."""
 
     def __init__(self, function: Function) -> None:
         self._known: dict[str, vs.ValueSet] = {}
-        self._ops: Definitions = {}
+        self.ops: Definitions = {}
         self._branches: dict[str, tuple[Operand, Operand]] = {}
         for p in function.params:
             self._assume_dtype(p.value)
@@ -36,7 +36,7 @@ class Knowledge:
         for s in block.statements:
             if isinstance(s, Op):
                 for r in s.results:
-                    self._ops[r.name] = s
+                    self.ops[r.name] = s
             else:
                 self._define_flow(s)
 
@@ -94,7 +94,7 @@ class Knowledge:
     def _needs(self, value: Value) -> list[Value]:
         if value.name in self._branches:
             return [o for o in self._branches[value.name] if isinstance(o, Value)]
-        op = self._ops.get(value.name)
+        op = self.ops.get(value.name)
         if op is None or op.name not in OPS or not OPS[op.name].transfer:
             return []
         return [o for o in self._arguments(op) if isinstance(o, Value)]
@@ -111,13 +111,13 @@ class Knowledge:
         if value.name in self._branches:
             then, orelse = (self._lookup(o) for o in self._branches[value.name])
             return vs.union(then, orelse, call=vs.Call("if", value.type, {}, {}))
-        op = self._ops.get(value.name)
+        op = self.ops.get(value.name)
         decl = OPS.get(op.name) if op is not None else None
         if op is None or decl is None or not decl.transfer:
             return vs.of_dtype(dtype)
         call = vs.Call(op.name, value.type, op.attrs, decl.defaults)
         found: vs.ValueSet = decl.transfer[0](*map(self._lookup, self._arguments(op)), call=call)
-        bound = scaled_bound(op, self._ops)
+        bound = scaled_bound(op, self.ops)
         return found if bound is None else _within(found, bound)
 
     def _lookup(self, o: Any) -> vs.ValueSet:
