@@ -1,0 +1,42 @@
+# make demo    lower an example for both targets and show what was gained
+# make test    run the tests
+# make check   tests, lint, types and import layers (what CI runs)
+# make bench   the full measurements (long)
+# make check-ptoas PTOAS=/path/to/ptoas    put every emitted file through a real assembler
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+STAMP = $(VENV)/.installed
+
+.PHONY: demo test check lint bench check-ptoas clean
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $@
+
+demo: $(STAMP)
+	$(BIN)/tilegg lower examples/quant_int8.py --arch a2a3 -o build/quant_int8.a2a3.pto
+	$(BIN)/tilegg lower examples/quant_int8.py --arch a5 -o build/quant_int8.a5.pto
+	$(BIN)/tilegg explain examples/quant_int8.py --arch a5
+	$(BIN)/tilegg casts fp32 int8 --arch a5 --mode rint
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests tests -q -n 2
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	cd tests && ../$(BIN)/python -m mypy --config-file ../pyproject.toml -p tilegg
+	$(BIN)/lint-imports
+
+check: test lint
+
+check-ptoas: $(STAMP)
+	PTOAS="$(PTOAS)" $(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests tests/codegen/check_ptoas.py -q -rs
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/run_all.py
+
+clean:
+	rm -rf build $(VENV) *.egg-info
