@@ -190,10 +190,9 @@ class Drawer:
         self, count: int, dtype: DType, domain: Domain, rng: np.random.Generator, turn: int
     ) -> Arr:
         pools = [_FLAVOURS[turn % len(_FLAVOURS)]] if turn % 3 else list(_FLAVOURS)
-        parts = [_POOLS[pool](self, count, dtype, rng) for pool in pools]
-        choice = rng.integers(len(parts), size=count)
-        mixed = np.choose(choice, [np.arange(count) + i * count for i in range(len(parts))])
-        return restrict(np.concatenate(parts)[mixed], dtype, domain, rng)
+        shares = rng.multinomial(count, [1 / len(pools)] * len(pools))
+        parts = [_POOLS[pool](self, int(n), dtype, rng) for pool, n in zip(pools, shares)]
+        return restrict(rng.permutation(np.concatenate(parts)), dtype, domain, rng)
 
     def extremes(self, count: int, dtype: DType, rng: np.random.Generator) -> Arr:
         """The few values that most rules must mind: zeros, ones, range ends, infinities, NaN."""
@@ -220,6 +219,19 @@ class Drawer:
         parts = [hostile(dtype, other, rng, share) for other in others]
         return rng.permutation(np.concatenate(parts))[:count]
 
+    def scaled(self, count: int, dtype: DType, rng: np.random.Generator) -> Arr:
+        """Values and ties of one narrow dtype of the program, inside its range, the range ends many times.
+
+        A kernel that scales by the largest element then has a scale of one, and its casts meet the ties.
+        """
+        narrow = [d for d in self.others if d.bits <= 16 and d.kind != "bool"] or [dtype]
+        other = narrow[int(rng.integers(len(narrow)))]
+        low, high = max(float(other.min_value), -float(other.max_value)), float(other.max_value)
+        limits = Domain(max(low, float(dtype.min_value)), min(high, float(dtype.max_value)))
+        values = restrict(hostile(dtype, other, rng, count), dtype, limits, rng)
+        ends = encode([limits.lo, limits.hi], dtype, "rint", True)
+        return np.where(rng.random(count) < 1 / 16, rng.choice(ends, count), values).astype(values.dtype)
+
     def usual(self, count: int, dtype: DType, rng: np.random.Generator) -> Arr:
         """Normally distributed values over a few orders of magnitude."""
         scale = np.exp2(rng.integers(-8, 9, count).astype(np.float64))
@@ -227,7 +239,7 @@ class Drawer:
         return encode(np.abs(values) if not dtype.signed else values, dtype, "rint", True)
 
 
-_FLAVOURS = ("boundaries", "extremes", "usual", "specials", "bits", "small")
+_FLAVOURS = ("boundaries", "extremes", "usual", "scaled", "specials", "bits", "small")
 _POOLS = {name: getattr(Drawer, name) for name in _FLAVOURS}
 
 

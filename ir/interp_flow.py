@@ -52,6 +52,11 @@ from .types import TileType, TupleType, Type, scalar
 
 _MAX_DEPTH = 64
 _SPMD = re.compile(r"\.spmd\(\s*(?:core_num\s*=\s*)?(\w+)")
+#: Undeclared operations without a meaning of their own in a sequential run: they reserve memory or order it.
+_INERT = frozenset(
+    {"tile.alloc", "tensor.alloc", "system.sync_set", "system.sync_wait", "system.syncall", "system.set_ffts",
+     "system.cacheinvalid"}
+)  # fmt: skip
 _QUERIES = {"get_block_idx": "block", "get_block_num": "blocks", "get_subblock_idx": "subblock"}
 
 
@@ -144,6 +149,9 @@ def _op(code: Code, s: Op) -> Step:
         return _project(code, s)
     decl = OPS.get(s.name)
     if decl is None:
+        if s.name.split(".", 1)[-1] in _INERT:
+            keep = _keep(code, s)
+            return lambda machine, frame: keep(frame, None)
         return _refuse(f"{s.name} has no known meaning", s.span)
     if len(s.operands) != len(decl.operand_params):
         return _refuse(f"{s.name} has {len(s.operands)} operands, {len(decl.operand_params)} are due", s.span)

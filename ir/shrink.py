@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .codes import bits_of
 from .convert import decode, encode
@@ -21,8 +22,8 @@ from .tilearray import Arr
 Inputs = dict[str, Any]
 #: Whether inputs still fail.
 Fails = Callable[[Inputs], bool]
-#: An element of an array input: parameter name and flat position.
-Spot = tuple[str, int]
+#: Elements of array inputs, [K, 2]: which array (in input order), flat position.
+Spots = NDArray[np.int64]
 
 
 class Shrinker:
@@ -61,7 +62,10 @@ class Shrinker:
         """Set as many elements as possible to a plain value; ``None`` when nothing could be cleared."""
         arrays = {k: v for k, v in inputs.items() if isinstance(v, np.ndarray)}
         self.plain = {k: self._plain(k, v, filler) for k, v in arrays.items()}
-        spots = [(k, i) for k, v in arrays.items() for i in self._unusual(k, v)]
+        per_array = [self._unusual(k, v) for k, v in arrays.items()]
+        numbers = [np.full(len(at), i) for i, at in enumerate(per_array)]
+        columns = [np.concatenate([*numbers, []]), np.concatenate([*per_array, []])]
+        spots = np.stack(columns, 1).astype(np.int64)
         total = len(spots)
         for keep in _guesses(spots, arrays, hint):
             if len(keep) < len(spots) and self._try(self._keeping(inputs, keep)):
@@ -70,13 +74,13 @@ class Shrinker:
         fewer = self._bisect(inputs, spots)
         return self._keeping(inputs, fewer) if len(fewer) < total else None
 
-    def _bisect(self, inputs: Inputs, spots: list[Spot]) -> list[Spot]:
+    def _bisect(self, inputs: Inputs, spots: Spots) -> Spots:
         """Delta debugging: drop ever smaller runs of spots while the rest still fails."""
         size = max(len(spots) // 2, 1)
-        while spots and self.left > 0:
+        while len(spots) and self.left > 0:
             start, dropped = 0, False
             while start < len(spots):
-                rest = spots[:start] + spots[start + size :]
+                rest = np.concatenate([spots[:start], spots[start + size :]])
                 if self._try(self._keeping(inputs, rest)):
                     spots, dropped = rest, True
                 else:
@@ -86,11 +90,11 @@ class Shrinker:
             size = max(size // 2, 1)
         return spots
 
-    def _keeping(self, inputs: Inputs, spots: list[Spot]) -> Inputs:
+    def _keeping(self, inputs: Inputs, spots: Spots) -> Inputs:
         out = dict(inputs)
-        for name, plain in self.plain.items():
+        for number, (name, plain) in enumerate(self.plain.items()):
             array = np.full_like(inputs[name], plain)
-            here = [i for k, i in spots if k == name]
+            here = spots[spots[:, 0] == number, 1]
             array.reshape(-1)[here] = inputs[name].reshape(-1)[here]
             out[name] = array
         return out
@@ -103,10 +107,11 @@ class Shrinker:
             code = encode([wanted], dtype, "ceil" if wanted == domain.lo else "floor", True)
         return code[0]
 
-    def _unusual(self, name: str, array: Arr) -> list[int]:
+    def _unusual(self, name: str, array: Arr) -> NDArray[np.int64]:
+        """Return the flat positions of elements that are not the plain value."""
         dtype = self.dtypes[name]
         plain = bits_of(np.asarray(self.plain[name]).reshape(1), dtype)
-        return [int(i) for i in np.flatnonzero(bits_of(array, dtype).reshape(-1) != plain)]
+        return np.flatnonzero(bits_of(array, dtype).reshape(-1) != plain).astype(np.int64)
 
     # -- simpler values ------------------------------------------------------------------------------------
 
@@ -130,7 +135,7 @@ class Shrinker:
         """Simplify each unusual element until nothing helps; at most a few, the rest is left as it is."""
         for name in [k for k, v in inputs.items() if isinstance(v, np.ndarray)]:
             for i in self._unusual(name, inputs[name])[:8]:
-                inputs = self._simplest(inputs, name, i)
+                inputs = self._simplest(inputs, name, int(i))
         return inputs
 
     def _simplest(self, inputs: Inputs, name: str, i: int) -> Inputs:
@@ -151,20 +156,26 @@ class Shrinker:
         return inputs
 
 
-def _guesses(spots: list[Spot], arrays: Mapping[str, Arr], hint: tuple[int, ...]) -> Iterator[list[Spot]]:
+def _guesses(spots: Spots, arrays: Mapping[str, Arr], hint: tuple[int, ...]) -> Iterator[Spots]:
     """Sets of spots that often suffice: none, those at the differing index, in its row, in its column."""
-    yield []
+    yield spots[:0]
     if not hint:
         return
-    index = {s: tuple(int(x) for x in np.unravel_index(s[1], arrays[s[0]].shape)) for s in spots}
-    for axes in ([True] * len(hint), [True] + [False] * (len(hint) - 1), [False] * (len(hint) - 1) + [True]):
-        yield [s for s in spots if _matches(index[s], hint, axes)]
+    rank = len(hint)
+    for axes in (range(rank), range(1), range(rank - 1, rank)):
+        kept = [_near(spots[spots[:, 0] == n], v.shape, hint, axes) for n, v in enumerate(arrays.values())]
+        yield np.concatenate([spots[:0], *kept])
 
 
-def _matches(index: tuple[int, ...], hint: tuple[int, ...], axes: list[bool]) -> bool:
-    if len(index) != len(hint):
-        return True
-    return all(not due or i == h for i, h, due in zip(index, hint, axes))
+def _near(spots: Spots, shape: tuple[int, ...], hint: tuple[int, ...], axes: range) -> Spots:
+    """Return the spots of one array that share the hint's index along the axes; all when ranks differ."""
+    if len(shape) != len(hint):
+        return spots
+    index = np.unravel_index(spots[:, 1], shape)
+    keep = np.ones(len(spots), np.bool_)
+    for axis in axes:
+        keep &= index[axis] == hint[axis]
+    return spots[keep]
 
 
 def complexity(value: int | float) -> tuple[float, ...]:

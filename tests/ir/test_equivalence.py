@@ -66,6 +66,25 @@ class TestFinds:
         # The smallest tie that the two modes break differently.
         assert [p.element.value for p in found.places] in ([0.5], [-0.5])
 
+    def test_ties_behind_an_amax_scaling(self):
+        def quantise(mode):
+            def build(k, x):
+                scaled = k.muls(k.row_expand_div(x, k.row_max(k.abs(x))), 127.0)
+                return k.cast(scaled, target_type=INT8, mode=mode)
+
+            return build
+
+        found = self.differs(quantise("rint"), quantise("round"), FP32, out=INT8)
+        # One element sets the scale, another is then a tie.
+        assert len(found.places) == 2
+        assert 127.0 in [abs(p.element.value) for p in found.places]
+
+    def test_large_inputs_shrink_quickly(self):
+        a = elementwise(lambda k, x: k.row_expand(x, k.row_max(x)), FP32, shape=(64, 512))
+        b = elementwise(lambda k, x: k.row_expand(x, k.row_max(k.abs(x))), FP32, shape=(64, 512))
+        report = equivalent(a, b)
+        assert len(report.counterexample.places) == 1
+
     def test_operands_in_the_wrong_order(self):
         found = self.differs(lambda k, x, y: k.sub(x, y), lambda k, x, y: k.sub(y, x), INT32, INT32)
         assert len(found.places) == 1

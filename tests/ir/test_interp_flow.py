@@ -287,6 +287,12 @@ class TestUnknown:
             run(f, {})
         assert code_of(caught) == "TG032"
 
+    def test_memory_planning_and_ordering_do_nothing(self):
+        alloc = Op("pl.tile.alloc", (Verbatim("pl.Mem.Vec"), index(4096)), {}, (Value("mem", UNKNOWN),))
+        wait = Op("pl.system.sync_wait", (index(0),), {}, ())
+        f = Function("f", (), (scalar(INDEX),), Block((alloc, wait, Return((index(3),)))))
+        assert run(f, {}) == {"return": 3}
+
     def test_only_executed_statements_matter(self):
         unknown = Block((Op("pl.tile.frob", (), {}, ()),))
         f = Function("f", (), (), Block((If(Const(False, BOOL), unknown, Block(()), ()),)))
