@@ -1,0 +1,292 @@
+"""Calls: declared operations, unified spellings, functions of the program, unknown operations."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..diagnostics import error
+from ..infer import merge_types, result_types, stored_attrs, type_of
+from ..op import Kind, kind_accepts
+from ..program import Const, Op, Operand, Value, Verbatim
+from ..types import UNKNOWN, OpaqueType, TensorType, TileType, TupleType, Type
+from .arguments import Arguments
+from .functions import call_results
+from .resolve import Plan, Target, resolve
+from .source import did_you_mean
+from .state import literal
+
+_MISSING: Any = object()
+#: Calls that have a meaning only in certain places, and where.
+_MISPLACED = {
+    "pl.yield_": "a yield is the last statement of a loop body or branch",
+    "pl.cond": "pl.cond(...) is the first statement of a pl.while_ body",
+    "pl.range": "loops are written: for i in pl.range(n):",
+    "pl.while_": "loops are written: for (x,) in pl.while_(init_values=(x0,)):",
+}
+
+
+@dataclass
+class Calls(Arguments):
+    """Reads calls into operations."""
+
+    targets: dict[str, Target] = field(default_factory=dict)
+
+    def call(self, node: Any, name: str | None, written: Type | None) -> Operand:
+        """Read a call whose value is used; raises TG006 when it has none or several."""
+        results = self.call_results(node, None if name is None else (name,), written)
+        if len(results) == 1:
+            only: Operand = results[0]
+            return only
+        if not results:
+            raise error("TG006", "the call has no result", self.span(node))
+        if name is not None:
+            self.names[name] = tuple(results)
+        return tuple(results)
+
+    def call_results(
+        self, node: ast.Call, names: tuple[str, ...] | None, written: Type | None, used: bool = True
+    ) -> list[Any]:
+        """Read a call and return its results.
+
+        ``names`` are the source names they get; one name for several results makes a tuple of values. With
+        ``used`` false the call stands alone and its results are dropped.
+        """
+        text = self.module.dotted(node.func)
+        if text is None:
+            return self._call_of_value(node, names, written, used)
+        target = self.targets.get(text)
+        if target is None:
+            target = self.targets[text] = resolve(text)
+        if len(target.plans) == 1 and not target.unified:
+            return self._declared(target.plans[0], node, (), names, written, used)
+        special = self._special(text, node)
+        if special is not _MISSING:
+            return [special]
+        if target.plans:
+            return self._unified(target, node, names, written, used)
+        callee = self._callee(text, node)
+        if callee is not None:
+            return self._function(callee, node, names, written, used)
+        return self._unknown(target, node, names, written, used)
+
+    def _special(self, text: str, node: ast.Call) -> Any:
+        if text == "pl.const":
+            return self._const(node)
+        if text in ("min", "max") and len(node.args) == 2 and not node.keywords:
+            values = [self.value(a) for a in node.args]
+            return self.emit(f"scalar.{text}", tuple(values), {}, node, None, None)
+        if text == "float":
+            hint = "write the number out, or math.inf / math.nan"
+            raise error("TG002", "nothing is executed: float(...) is no constant", self.span(node), hint=hint)
+        if text in _MISPLACED or text.removeprefix("pl.") in ("parallel", "unroll", "pipeline"):
+            hint = _MISPLACED.get(text, f"loops are written: for i in {text}(n):")
+            raise error("TG002", f"{text} does not stand here", self.span(node), hint=hint)
+        if text == "pl.dynamic":
+            raise error("TG002", "pl.dynamic(...) stands in shapes and at module level", self.span(node))
+        return _MISSING
+
+    def _const(self, node: ast.Call) -> Const:
+        if len(node.args) != 2 or node.keywords:
+            hint = "pl.const(42, pl.INT64)"
+            raise error("TG005", "pl.const takes a value and a dtype", self.span(node), hint=hint)
+        dtype = self.types.dtype(node.args[1])
+        value = self.literal_of(node.args[0])
+        if not isinstance(value, bool | int | float):
+            raise error("TG006", "pl.const takes a number", self.span(node))
+        written_out = value not in (float("inf"), float("-inf")) or isinstance(
+            node.args[0], ast.Attribute | ast.UnaryOp
+        )
+        if not written_out:
+            raise error("TG011", f"the constant does not fit {dtype.name}", self.span(node))
+        return literal(value, dtype, self.span(node))
+
+    # -- declared operations -----------------------------------------------------------------------------
+
+    def _declared(
+        self,
+        plan: Plan,
+        node: ast.Call,
+        ready: tuple[Operand, ...],
+        names: tuple[str, ...] | None,
+        written: Type | None,
+        used: bool,
+    ) -> list[Any]:
+        operands, attrs = self._bind(plan, node, ready)
+        decl = plan.decl
+        span = self.span(node)
+        types = result_types(decl, operands, attrs, span)
+        if attrs:
+            attrs = stored_attrs(decl, attrs)
+        if types is not None and len(types) == 1 and (names is None or len(names) == 1):
+            if not used:
+                self.out.append(Op(decl.name, operands, attrs, (), span))
+                return []
+            t = types[0] if written is None else merge_types(types[0], written, span)
+            return [self.finish(decl.name, operands, attrs, t, names[0] if names else None, span)]
+        return self.finish_many(decl.name, operands, attrs, types, names, written, used, node)
+
+    # -- unified spellings -------------------------------------------------------------------------------
+
+    def _unified(
+        self, target: Target, node: ast.Call, names: tuple[str, ...] | None, written: Type | None, used: bool
+    ) -> list[Any]:
+        ready = self._leading(target, node)
+        fitting = [p for p in target.plans if self._fits(p, ready)]
+        if not fitting and any(isinstance(type_of(o), TensorType | OpaqueType) for o in ready):
+            fitting = [p for p in target.plans if self._may_be(p, ready, written)]
+        if fitting:
+            return self._declared(fitting[0], node, ready, names, written, used)
+        if any(isinstance(type_of(o), TensorType | OpaqueType) for o in ready):
+            return self._unknown(target, node, names, written, used)
+        got = ", ".join(str(type_of(o) or "a list") for o in ready) or "nothing"
+        forms = "; ".join(
+            f"{p.decl.name}({', '.join(s.param.kind.value for s in p.slots if s.index >= 0)})"
+            for p in target.plans
+        )
+        code = "TG006" if ready else "TG005"
+        raise error(code, f"{target.text} does not take {got}", self.span(node), hint=f"it takes {forms}")
+
+    def _leading(self, target: Target, node: ast.Call) -> tuple[Operand, ...]:
+        """Evaluate the operands that decide which form is meant: at most the first two."""
+        out: list[Operand] = []
+        for i, arg in enumerate(node.args[:2]):
+            if all(len(p.slots) > i and p.slots[i].index >= 0 for p in target.plans):
+                out.append(self.value(arg))
+            else:
+                break
+        return tuple(out)
+
+    def _fits(self, plan: Plan, ready: tuple[Operand, ...]) -> bool:
+        for slot, operand in zip(plan.slots, ready):
+            kind, t = slot.param.kind, type_of(operand)
+            if isinstance(operand, Verbatim) or (operand is None and not slot.param.required):
+                continue
+            if kind is Kind.DIMS:
+                if not isinstance(operand, tuple):
+                    return False
+            elif t is None or not kind_accepts(kind, t):
+                return False
+        return len(ready) > 0 or all(s.index < 0 or not s.param.required for s in plan.slots[:1])
+
+    def _may_be(self, plan: Plan, ready: tuple[Operand, ...], written: Type | None) -> bool:
+        """Return whether an operand of unknown type may be what the annotation's kind suggests."""
+        if not isinstance(written, TileType) or not plan.decl.name.startswith("tile."):
+            return False
+        return all(
+            isinstance(type_of(o), OpaqueType)
+            or ((t := type_of(o)) is not None and kind_accepts(s.param.kind, t))
+            for s, o in zip(plan.slots, ready)
+        )
+
+    # -- functions of the program ------------------------------------------------------------------------
+
+    def _callee(self, text: str, node: ast.Call) -> str | None:
+        owner, _, short = text.rpartition(".")
+        if owner not in ("", "self", self.module.class_name):
+            return None
+        if short in self.module.signatures:
+            return short
+        if not owner and isinstance(self.names.get(short), Value):
+            raise error("TG002", f"{short} is a value, not a function", self.span(node))
+        hint = did_you_mean(short, self.module.signatures) or "functions are decorated with @pl.function"
+        raise error("TG003", f"unknown function {short[:80]}", self.span(node), hint=hint)
+
+    def _function(
+        self, callee: str, node: ast.Call, names: tuple[str, ...] | None, written: Type | None, used: bool
+    ) -> list[Any]:
+        params = [p.value.name for p in self.module.signatures[callee].params]
+        bound: dict[str, Operand] = {}
+        extra: list[tuple[str, Operand]] = []
+        attrs: dict[str, Any] = {"callee": callee}
+        if len(node.args) > len(params):
+            message = f"{callee} takes {len(params)} arguments, got {len(node.args)}"
+            raise error(
+                "TG005", message, self.span(node), hint=f"its parameters: {', '.join(params) or 'none'}"
+            )
+        for param, arg in zip(params, node.args):
+            bound[param] = self.value(arg)
+        for kw in node.keywords:
+            if kw.arg in bound:
+                raise error("TG005", f"{callee}: {kw.arg!r} is given twice", self.span(kw))
+            if kw.arg in params:
+                bound[kw.arg or ""] = self.value(kw.value)
+            else:
+                self.loose_keyword(kw, extra, attrs)
+        missing = [p for p in params if p not in bound]
+        if missing:
+            raise error("TG005", f"{callee}: no argument for {', '.join(missing)}", self.span(node))
+        operands = tuple(bound[p] for p in params)
+        types = call_results(self.module, callee, operands, self.span(node))
+        if extra:
+            attrs["keywords"] = tuple(k for k, _ in extra)
+        operands += tuple(o for _, o in extra)
+        return self.finish_many("call", operands, attrs, types, names, written, used, node)
+
+    # -- unknown operations ------------------------------------------------------------------------------
+
+    def _unknown(
+        self, target: Target, node: ast.Call, names: tuple[str, ...] | None, written: Type | None, used: bool
+    ) -> list[Any]:
+        if not target.text.startswith(("pl.", "pld.")):
+            raise error("TG003", f"unknown function {target.text[:80]}", self.span(node),
+                        hint="operations start with pl. or pld.; nothing is executed")  # fmt: skip
+        self.note_unknown(target.text, node, target.hint)
+        operands = [self.loose(a) for a in node.args]
+        extra: list[tuple[str, Operand]] = []
+        attrs: dict[str, Any] = {}
+        for kw in node.keywords:
+            self.loose_keyword(kw, extra, attrs)
+        if extra:
+            attrs["keywords"] = tuple(k for k, _ in extra)
+        operands += [o for _, o in extra]
+        return self.finish_many(target.text, tuple(operands), attrs, None, names, written, used, node)
+
+    def finish_many(
+        self,
+        full: str,
+        operands: tuple[Operand, ...],
+        attrs: dict[str, Any],
+        types: tuple[Type, ...] | None,
+        names: tuple[str, ...] | None,
+        written: Type | None,
+        used: bool,
+        node: ast.AST,
+    ) -> list[Any]:
+        """Add an operation with any number of results and return them; TG005 when the counts differ."""
+        span = self.span(node)
+        if not used:
+            self.out.append(Op(full, operands, attrs, (), span))
+            return []
+        if isinstance(written, TupleType) and types is not None and len(types) == len(written.items) > 1:
+            types = tuple(merge_types(a, b, span) for a, b in zip(types, written.items))
+        elif types is None or len(types) < 2:
+            if names is None or len(names) == 1:
+                t = merge_types(types[0] if types else None, written, span)
+                return [self.finish(full, operands, attrs, t, names[0] if names else None, span)]
+            types = (UNKNOWN,) * len(names) if types is None else types
+        if names is not None and len(names) == len(types):
+            values = [self.define(n, t) for n, t in zip(names, types)]
+        elif names is None or len(names) == 1:
+            stem = names[0] if names else self.target
+            values = [Value(self.unique(f"{stem}_{i}"), t) for i, t in enumerate(types)]
+        else:
+            raise error("TG005", f"the call gives {len(types)} results for {len(names)} names", span)
+        self.out.append(Op(full, operands, attrs, tuple(values), span))
+        self.keep_roots(operands, values)
+        return values
+
+    def keep_roots(self, operands: tuple[Operand, ...], values: list[Value]) -> None:
+        """Note that tensor results are later versions of an output parameter among the operands."""
+        if not self.roots:
+            return
+        known = [self.roots[o.name] for o in operands if isinstance(o, Value) and o.name in self.roots]
+        for value in values:
+            if known and isinstance(value.type, TensorType | OpaqueType):
+                self.roots[value.name] = known[0]
+
+    def _call_of_value(
+        self, node: ast.Call, names: tuple[str, ...] | None, written: Type | None, used: bool
+    ) -> list[Any]:
+        raise error("TG002", "only operations and functions can be called", self.span(node))
