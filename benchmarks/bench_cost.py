@@ -25,8 +25,8 @@ TOLERANCE = 0.05
 DTYPE = {
     "f32": "FP32", "f16": "FP16", "bf16": "BF16", "i8": "INT8", "u8": "UINT8", "i16": "INT16",
     "u16": "UINT16", "i32": "INT32", "u32": "UINT32", "i64": "INT64", "f8e4m3": "FP8E4M3FN",
-    "e4m3": "FP8E4M3FN", "f8e5m2": "FP8E5M2", "e5m2": "FP8E5M2", "hf8": "HF8", "HFloat8": "HF8", "f4e2m1x2": "FP4",
-    "fp4_e2m1": "FP4", "f4e1m2x2": "FP4E1M2", "fp4_e1m2": "FP4E1M2",
+    "e4m3": "FP8E4M3FN", "f8e5m2": "FP8E5M2", "e5m2": "FP8E5M2", "hf8": "HF8", "HFloat8": "HF8",
+    "f4e2m1x2": "FP4", "fp4_e2m1": "FP4", "f4e1m2x2": "FP4E1M2", "fp4_e1m2": "FP4E1M2",
 }  # fmt: skip
 MODELS = {"a2a3_cce_stub": "stub", "a2a3_fit": "fit", "a5_fit": "fit", "a5_vfsim_handbuilt": "vfsim"}
 #: Register loops that are no tile operation, and the names under which the simulator records some that are.

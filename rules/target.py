@@ -27,7 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Target:
     """A target: everything the optimiser needs to know about the machine and its assembler."""
 
@@ -42,6 +42,9 @@ class Target:
     ops: Mapping[str, OpInfo]
     _raw: RawTarget = field(repr=False)
     _models: dict[str, PriceBook] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        return f"Target({self.name!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return load_target, (str(self.path),)

@@ -113,7 +113,7 @@ def ops(rows: Iterable[Row], sets: Sets) -> dict[str, OpInfo]:
                 scratch=scratch,
                 native=row.flag("native", True),
                 inplace=row.text("inplace", ""),
-                source=row.text("source", ""),
+                source=row.text("source", "asm isa"),
                 note=row.text("note", ""),
             )
     return found
