@@ -117,10 +117,25 @@ def check_models(records: list[dict[str, Any]], listing: bool) -> None:
     print(f"model records: {count}; within 5 % by their own model: {mine} ({mine / count:.1%})")
     tiles = count - bodies - unsupported
     print(f"of {tiles} tile operations within 5 % by the price in use: {ours} ({ours / tiles:.1%})")
+    print(f"  (as the models contradict one another, at most {most_possible(records)} could be)")
     print(f"  ({bodies} records are register loops, not tile operations; {unsupported} have no price)")
     for name in total:
         print(f"  {name}: {total[name]} records, own model {own[name]}, price in use {used[name]}")
     print_groups(groups, listing)
+
+
+def most_possible(records: list[dict[str, Any]]) -> int:
+    """How many tile-operation records one price per instruction could satisfy: the models contradict."""
+    wanted: dict[tuple[str, Instr], list[float]] = defaultdict(list)
+    for record in records:
+        instr = instruction(record, load_target(record["arch"]))
+        if not BODIES.search(instr.op):
+            wanted[record["arch"], instr].append(record["cycles"])
+    best = 0
+    for values in wanted.values():
+        tries = [value * factor for value in values for factor in (1, 1 - TOLERANCE, 1 + TOLERANCE)]
+        best += max(sum(near(value, figure) for figure in values) for value in tries)
+    return best
 
 
 def check_measured(records: list[dict[str, Any]], listing: bool) -> None:

@@ -20,6 +20,8 @@ from ..ir.dtypes import DTYPES
 
 TABLES = ("target", "sources", "hardware", "capabilities", "sets")
 ROW_TABLES = ("cast", "op", "cost")
+#: The dtypes that the word ``any`` stands for: those of tile elements.
+ANY = tuple(d.name for d in DTYPES.values() if d.pto and d.kind in ("int", "uint", "float"))
 MODES = ("none", "rint", "round", "floor", "ceil", "trunc", "odd")
 
 
@@ -65,9 +67,7 @@ class Row:
         known = allowed.split()
         for key in self.values:
             if key not in known:
-                raise self.place.fault(
-                    f"unknown key {key!r} in a {self.what}", hint=f"known keys: {', '.join(known)}"
-                )
+                raise self.place.fault(f"unknown key {key!r} in a {self.what}", hint=f"known keys: {', '.join(known)}")
 
     def text(self, key: str, default: str | None = None) -> str:
         """A string; required when there is no default."""
@@ -251,7 +251,7 @@ class Sets:
         names: set[str] = set()
         for word in row.words(key, default):
             if word == "any":
-                names.update(DTYPES)
+                names.update(ANY)
             elif word in DTYPES:
                 names.add(word)
             elif word in self._sets:

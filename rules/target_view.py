@@ -9,6 +9,7 @@ from typing import Any
 from ..ir.dtypes import DTYPES
 from .cost import PriceRow
 from .target import Target
+from .target_data import ANY
 from .target_types import CastEdge, Fact, OpInfo, ScratchRule, When
 
 Cells = dict[str, object]
@@ -140,7 +141,7 @@ def _plain(value: Any) -> str:
 
 def _words(names: Iterable[str]) -> str:
     chosen = frozenset(names)
-    return "any" if len(chosen) == len(DTYPES) else " ".join(name for name in DTYPES if name in chosen)
+    return "any" if chosen.issuperset(ANY) else " ".join(name for name in DTYPES if name in chosen)
 
 
 def _when(when: When) -> str:
