@@ -12,7 +12,7 @@ class Softmax:
         m__ssa_v0: pl.Tile[[16, 1], pl.FP32, pl.Mem.Vec] = pl.tile.row_max(f__ssa_v0, t__ssa_v0)
         d__ssa_v0: pl.Tile[[16, 256], pl.FP32, pl.Mem.Vec] = pl.tile.row_expand_sub(f__ssa_v0, m__ssa_v0)
         e__ssa_v0: pl.Tile[[16, 256], pl.FP32, pl.Mem.Vec] = pl.tile.exp(d__ssa_v0)
-        h__ssa_v0: pl.Tile[[16, 256], pl.FP16, pl.Mem.Vec] = pl.tile.cast(pl.tile.cast(e__ssa_v0, pl.BF16, mode='rint'), pl.FP16, mode='rint')
+        h__ssa_v0: pl.Tile[[16, 256], pl.FP16, pl.Mem.Vec] = pl.tile.cast(e__ssa_v0, pl.FP16, mode='rint')
         w__ssa_v0: pl.Tile[[16, 256], pl.FP32, pl.Mem.Vec] = pl.tile.cast(h__ssa_v0, pl.FP32, mode='round')
         z__ssa_v0: pl.Tile[[16, 1], pl.FP32, pl.Mem.Vec] = pl.tile.row_sum(w__ssa_v0, t__ssa_v0)
         y__ssa_v0: pl.Tile[[16, 256], pl.FP32, pl.Mem.Vec] = pl.tile.row_expand_div(w__ssa_v0, z__ssa_v0)

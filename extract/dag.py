@@ -56,7 +56,7 @@ def problem(nodes: Sequence[Sequence[tuple[int, tuple[int, ...]] | None]], roots
     derivable = _derivable(nodes)
     wanted = tuple(dict.fromkeys(roots))
     classes: dict[int, list[Choice]] = {}
-    stack = [r for r in reversed(wanted)]
+    stack = list(reversed(wanted))
     while stack:
         c = stack.pop()
         if c in classes or c not in derivable:

@@ -13,9 +13,7 @@ from .price import Pricer, Refusal
 MAX_REPORTED = 20
 
 
-def explain_illegal(
-    region: Region, graph: Graph, bad: frozenset[int], pricer: Pricer
-) -> list[Diagnostic]:
+def explain_illegal(region: Region, graph: Graph, bad: frozenset[int], pricer: Pricer) -> list[Diagnostic]:
     """Return the diagnostics of the operations that no legal node computes and whose operands are legal."""
     derivable = _derivable(graph, pricer)
     found: list[Diagnostic] = []
@@ -26,7 +24,9 @@ def explain_illegal(
         found.append(_diagnose(op, graph, c, pricer))
         if len(found) == MAX_REPORTED:
             break
-    return found or [Diagnostic("TG022", f"no legal form of {region.ops[0].name} is known", region.ops[0].span)]
+    return found or [
+        Diagnostic("TG022", f"no legal form of {region.ops[0].name} is known", region.ops[0].span)
+    ]
 
 
 def _derivable(graph: Graph, pricer: Pricer) -> set[int]:

@@ -7,6 +7,8 @@ components only. The solver starts cold: warm starts of HiGHS 1.16 reported non-
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..ir.diagnostics import error
 from .dag import Choice, Problem, Selection, Solution, cost_of, greedy, improve, reduce
 
@@ -17,7 +19,7 @@ def solve_exact(p: Problem, time_limit: float = 1.0, scale: float = 1.0) -> Solu
     ``scale`` divides the integer costs before they reach the solver's doubles.
     """
     small = reduce(p)
-    start, cost = improve(small, greedy(small)) if small.open else ({c: o[0] for c, o in small.classes.items()}, 0)
+    start = improve(small, greedy(small))[0] if small.open else {c: o[0] for c, o in small.classes.items()}
     priced = cost_of(start, small.roots)
     if priced is not None and not small.open:
         return _solution(priced[1], priced[0], priced[0])
@@ -44,7 +46,7 @@ class _Model:
 
         self._p = p
         self._scale = scale
-        self._highs = highspy.Highs()
+        self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._highs.setOptionValue("output_flag", False)
         self._highs.setOptionValue("threads", 1)
         self._highs.setOptionValue("random_seed", 0)

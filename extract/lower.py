@@ -80,14 +80,15 @@ def lower(
     ``arch``: target name or path of a target file; ``None`` leaves casts alone. ``objective``: cycles,
     instructions or accuracy. ``contract``: faithful (a cast may take a legal chain that rounds twice, with a
     remark) or exact. ``exact``: prove the optimum with the integer solver, up to ``time_limit`` seconds a
-    region. ``after(name, thing)`` is called after each pass. ``memo``: solved regions to reuse. Raises :class:`TileggError` (TG020-TG022, TG040).
+    region. ``after(name, thing)`` is called after each pass. ``memo``: solved regions to reuse.
+    Raises :class:`TileggError` (TG020-TG022, TG040).
     """
     if objective not in OBJECTIVES:
         raise error("TG040", f"unknown objective {objective!r}", hint=f"one of {', '.join(OBJECTIVES)}")
     if contract not in CONTRACTS:
         raise error("TG040", f"unknown contract {contract!r}", hint=f"one of {', '.join(CONTRACTS)}")
     budget = Budget(nodes=node_limit)
-    options = Options(objective, contract, exact, time_limit, budget, after, memo)  # type: ignore[arg-type]
+    options = Options(objective, contract, exact, time_limit, budget, after, memo)
     target = load_target(arch) if arch else None
     return _Lowering(program, target, options).run()
 
@@ -218,8 +219,8 @@ class _FunctionLowering:
             row: list[tuple[int, tuple[int, ...]] | None] = []
             for node in nodes:
                 price = pricer.node(graph, node)
-                legal = isinstance(price, Price)
-                row.append((price.weight(options.objective), node.children) if legal else None)  # type: ignore[union-attr]
+                weight = price.weight(options.objective) if isinstance(price, Price) else None
+                row.append((weight, node.children) if weight is not None else None)
             weighted.append(row)
         p = problem(weighted, graph.roots)
         if p.infeasible:
@@ -248,24 +249,20 @@ class _FunctionLowering:
                 price = self.parent.pricer.written(op)
                 if isinstance(price, Refusal):
                     raise error("TG022", f"{s.name}: {price.reason}", s.span, hint=price.hint)
-                self.report.instructions.append(
-                    Instruction(op, price.cycles, price.instructions, 0, s.span)
-                )
+                self.report.instructions.append(Instruction(op, price.cycles, price.instructions, 0, s.span))
                 return op
             case Yield() | Return():
                 return replace(s, operands=tuple(map(self.sub, s.operands)))
             case For():
-                bounds = tuple(map(self.sub, s.bounds))
+                start, stop, step = map(self.sub, s.bounds)
                 body = self.block(s.body)
-                return replace(s, bounds=bounds, carried=self._carried(s.carried), body=body)
+                return replace(s, bounds=(start, stop, step), carried=self._carried(s.carried), body=body)
             case While():
                 carried = self._carried(s.carried)
                 head = self.block(s.head)
                 return replace(s, carried=carried, head=head, cond=self.sub(s.cond), body=self.block(s.body))
             case If():
-                return replace(
-                    s, cond=self.sub(s.cond), then=self.block(s.then), orelse=self.block(s.orelse)
-                )
+                return replace(s, cond=self.sub(s.cond), then=self.block(s.then), orelse=self.block(s.orelse))
             case Scope():
                 return replace(s, body=self.block(s.body))
             case _:
@@ -368,9 +365,15 @@ class _Builder:
         assert isinstance(price, Price)
         self.owner.report.instructions.append(
             Instruction(
-                op, price.cycles, price.instructions, node.rule if node.origin < 0 else 0,
-                op.span, self.number, c, node.approx,
-            )  # fmt: skip
+                op,
+                price.cycles,
+                price.instructions,
+                node.rule if node.origin < 0 else 0,
+                op.span,
+                self.number,
+                c,
+                node.approx,
+            )
         )
         return result
 
@@ -466,4 +469,3 @@ def _sweep(block: Block, used: set[str] | frozenset[str]) -> tuple[Block, bool]:
             continue
         out.append(s)
     return Block(tuple(out)), dropped
-

@@ -95,7 +95,9 @@ class Pricer:
             return self._cast(node, types[0], graph.values.get(node.children[0]))
         return self.operation(node.decl, types, node.type, node.attrs)
 
-    def operation(self, decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]) -> Price | Refusal:
+    def operation(
+        self, decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]
+    ) -> Price | Refusal:
         """Return the price of an operation other than a cast by its operand and result types."""
         if decl.pto is None or decl.name in FREE or isinstance(result, ScalarType):
             return NOTHING
@@ -105,7 +107,9 @@ class Pricer:
             found = self._memo[key] = self._operation(decl, types, result, attrs)
         return found
 
-    def _operation(self, decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]) -> Price | Refusal:
+    def _operation(
+        self, decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]
+    ) -> Price | Refusal:
         if self.target is None:
             return Price(1.0, 1)
         instr = instruction(decl, types, result, attrs)
@@ -130,7 +134,9 @@ class Pricer:
         if isinstance(price, Refusal):
             return price
         if node.approx:
-            return Price(price.cycles, price.instructions, 1) if not self.exact_only else Refusal("inexact road")
+            return (
+                Price(price.cycles, price.instructions, 1) if not self.exact_only else Refusal("inexact road")
+            )
         if self.target is None or self._honours(source.dtype, result.dtype, mode, values):
             return price
         return Refusal(
@@ -147,7 +153,9 @@ class Pricer:
             return Refusal(f"{self.target.name} has no conversion from {src.name} to {dst.name}")
         rows, cols, phys = work_shape([source, result])
         attrs = [("mode", mode)] + ([("saturation", saturation)] if saturation else [])
-        return Price(cycles(self.target, Instr("tcvt", (src.name, dst.name), rows, cols, phys, tuple(attrs))), 1)
+        return Price(
+            cycles(self.target, Instr("tcvt", (src.name, dst.name), rows, cols, phys, tuple(attrs))), 1
+        )
 
     def _honours(self, src: DType, dst: DType, mode: str, values: ValueSet | None) -> bool:
         assert self.target is not None

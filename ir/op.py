@@ -50,9 +50,7 @@ class Kind(Enum):
         return self in _OPERANDS
 
 
-_OPERANDS = frozenset(
-    {Kind.TILE, Kind.TENSOR, Kind.ARRAY, Kind.SCALAR, Kind.DIMS, Kind.SCRATCH, Kind.ANY}
-)
+_OPERANDS = frozenset({Kind.TILE, Kind.TENSOR, Kind.ARRAY, Kind.SCALAR, Kind.DIMS, Kind.SCRATCH, Kind.ANY})
 
 # The annotations operations are declared with. To a type checker they are all "any array or number".
 Tile = Annotated[Any, Kind.TILE]
@@ -202,9 +200,7 @@ def op(
             raise ValueError(f"operation {name} is declared twice")
         params, wants_env = _read_signature(fn)
         doc = inspect.getdoc(fn) or ""
-        decl = OpDecl(
-            name, params, fn, result, family, pto, effect, raw, target_defined, doc, wants_env
-        )
+        decl = OpDecl(name, params, fn, result, family, pto, effect, raw, target_defined, doc, wants_env)
         OPS[name] = decl
         if unified:
             UNIFIED.setdefault(unified, []).append(decl)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..ir.dtypes import DType
 from ..ir.program import Value
@@ -36,7 +36,7 @@ class Plan:
 
     target: Target | None
     exact_only: bool = False
-    budget: Budget = Budget()
+    budget: Budget = field(default_factory=Budget)
     watch: Callable[[str, Engine], None] | None = None
 
 
@@ -157,5 +157,3 @@ def _row(signature: str, road: Road) -> str:
         words += [MODE_CODES[h.effective], saturation_code(h.saturation, h.dst)]
     table = road_table(len(road.hops), road.exact)
     return f"({table} {signature} {' '.join(map(str, words))})"
-
-

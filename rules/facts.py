@@ -79,4 +79,6 @@ def value_fits(values: valueset.ValueSet, dtype: DType) -> bool:
 
 def condition_patterns(condition: Condition) -> tuple[Pattern, ...]:
     """Return the value patterns a condition mentions."""
-    return tuple(a for a in condition.args if isinstance(a, Term) or (isinstance(a, Var) and a.kind == "value"))
+    return tuple(
+        a for a in condition.args if isinstance(a, Term) or (isinstance(a, Var) and a.kind == "value")
+    )

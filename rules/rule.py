@@ -68,7 +68,11 @@ class Condition:
 
     def __str__(self) -> str:
         words = [str(a) if isinstance(a, int) else show(a) for a in self.args]
-        return f" {self.relation} ".join(words) if self.relation == "!=" else f"{self.relation}({', '.join(words)})"
+        return (
+            f" {self.relation} ".join(words)
+            if self.relation == "!="
+            else f"{self.relation}({', '.join(words)})"
+        )
 
 
 Phase = Literal["normalise", "lower"]

@@ -20,7 +20,8 @@ def through_double(fn: Callable[[Arr], Arr], x: Arr, dtype: DType) -> Arr:
     Double rounding is possible only where the true value lies within 2^-53 of a tie of ``dtype``.
     """
     with np.errstate(all="ignore"):
-        return encode(fn(decode(x, dtype)), dtype, "rint", False)
+        rounded: Arr = encode(fn(decode(x, dtype)), dtype, "rint", False)
+    return rounded
 
 
 def scalar_like(value: Any, dtype: DType) -> Any:
@@ -51,10 +52,10 @@ def minimum(a: Any, b: Any) -> Arr:
 def _pick(a: Any, b: Any, better: Any, prefer_negative: bool) -> Arr:
     a, b = np.broadcast_arrays(a, b)
     if a.dtype.kind in "iub":
-        return np.where(better(a, b), a, b)
+        return np.asarray(np.where(better(a, b), a, b))
     first_zero = np.signbit(a) == prefer_negative
     take_a = better(a, b) | np.isnan(a) | ((a == b) & first_zero)
-    return np.where(take_a, a, b)
+    return np.asarray(np.where(take_a, a, b))
 
 
 def divide(a: Any, b: Any) -> Arr:
@@ -104,7 +105,7 @@ def shift_right(a: Any, n: Any, dtype: DType) -> Arr:
     shifted = a >> amount
     if not dtype.signed:
         shifted = np.where((n < 0) | (n >= dtype.bits), 0, shifted)
-    return shifted.astype(a.dtype)
+    return np.asarray(shifted, dtype=a.dtype)
 
 
 def compare(a: Any, b: Any, how: int) -> Arr:

@@ -27,9 +27,7 @@ def dims_of(operands: Sequence[Any]) -> tuple[Dim, ...]:
 
 def agree(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
     """Return whether two shapes can be equal (a dynamic dimension agrees with anything)."""
-    return len(a) == len(b) and all(
-        x == y or isinstance(x, str) or isinstance(y, str) for x, y in zip(a, b)
-    )
+    return len(a) == len(b) and all(x == y or isinstance(x, str) or isinstance(y, str) for x, y in zip(a, b))
 
 
 def require_same_shape(call: Call, i: int, j: int) -> None:
@@ -60,8 +58,16 @@ def require_same_dtype(call: Call, i: int, j: int) -> None:
         )
 
 
+def require_arithmetic(call: Call) -> None:
+    """Check that the first operand's dtype has arithmetic: no eight-bit or four-bit float, no BOOL."""
+    dtype: DType = call.type(0).dtype
+    if dtype.is_coded or dtype.kind in ("bool", "opaque"):
+        call.fail("TG007", f"there is no arithmetic on {dtype.name}", hint="cast to FP32 first")
+
+
 def same_tile(call: Call) -> Type:
     """Two tiles of one shape, valid shape and dtype -> such a tile."""
+    require_arithmetic(call)
     require_same_shape(call, 0, 1)
     require_same_dtype(call, 0, 1)
     return _fresh(call.type(0))
@@ -70,6 +76,12 @@ def same_tile(call: Call) -> Type:
 def like_first(call: Call) -> Type:
     """The first operand's type."""
     return _fresh(call.type(0))
+
+
+def unary(call: Call) -> Type:
+    """A tile with arithmetic -> the same type."""
+    require_arithmetic(call)
+    return like_first(call)
 
 
 def _fresh(t: TileType) -> TileType:
@@ -109,6 +121,7 @@ def int_only(rule: Callable[[Call], Type]) -> Callable[[Call], Type]:
 
 def tile_scalar(call: Call) -> Type:
     """A tile and a scalar -> the tile's type."""
+    require_arithmetic(call)
     s = call.type(1)
     if not isinstance(s, ScalarType):
         call.fail("TG006", f"the second operand must be a scalar, got {s}")
@@ -123,10 +136,8 @@ def mask_of(t: TileType) -> TileType:
     """
     *rows, cols = t.shape
     *vrows, vcols = t.valid_shape
-    width: Dim = (
-        -(-(-(-cols // 8)) // 32) * 32 if isinstance(cols, int) else f"(({cols}) + 255) // 256 * 32"
-    )
-    valid: Dim = -(-vcols // 8) if isinstance(vcols, int) else f"(({vcols}) + 7) // 8"
+    width: Dim = (cols + 255) // 256 * 32 if isinstance(cols, int) else f"(({cols}) + 255) // 256 * 32"
+    valid: Dim = (vcols + 7) // 8 if isinstance(vcols, int) else f"(({vcols}) + 7) // 8"
     return tile((*rows, width), UINT8, (*vrows, valid))
 
 
@@ -153,6 +164,7 @@ def require_mask(call: Call, i: int, j: int) -> None:
 
 def compare(call: Call) -> Type:
     """Tile and tile (or scalar) -> packed predicate."""
+    require_arithmetic(call)
     if isinstance(call.type(1), TileType):
         require_same_shape(call, 0, 1)
         require_same_dtype(call, 0, 1)
@@ -161,6 +173,7 @@ def compare(call: Call) -> Type:
 
 def reduce_rows(call: Call) -> Type:
     """``[M, N]`` -> ``[M, 1]``."""
+    require_arithmetic(call)
     t: TileType = call.type(0)
     if len(t.shape) != 2:
         call.fail("TG008", f"needs a rank-2 tile, got {shape_text(t.shape)}")
@@ -169,19 +182,32 @@ def reduce_rows(call: Call) -> Type:
 
 def reduce_cols(call: Call) -> Type:
     """``[M, N]`` -> ``[1, N]``."""
+    require_arithmetic(call)
     t: TileType = call.type(0)
     if len(t.shape) != 2:
         call.fail("TG008", f"needs a rank-2 tile, got {shape_text(t.shape)}")
     return tile((1, t.shape[1]), t.dtype, (1, t.valid_shape[1]), t.memory)
 
 
+def broadcast_rows(call: Call) -> Type:
+    """``[M, N]`` with one value per row, ``[M, 1]`` -> ``[M, N]``, any dtype."""
+    return _expand(call, axis=0)
+
+
+def broadcast_cols(call: Call) -> Type:
+    """``[M, N]`` with one value per column, ``[1, N]`` -> ``[M, N]``, any dtype."""
+    return _expand(call, axis=1)
+
+
 def expand_rows(call: Call) -> Type:
     """``[M, N]`` with one value per row, ``[M, 1]`` -> ``[M, N]``."""
+    require_arithmetic(call)
     return _expand(call, axis=0)
 
 
 def expand_cols(call: Call) -> Type:
     """``[M, N]`` with one value per column, ``[1, N]`` -> ``[M, N]``."""
+    require_arithmetic(call)
     return _expand(call, axis=1)
 
 
@@ -216,7 +242,8 @@ def common_dtype(call: Call, i: int, j: int) -> DType:
     for t in (a, b):
         if not isinstance(t, ScalarType):
             call.fail("TG006", f"needs scalars, got {t}")
-    left, right = a.dtype, b.dtype
+    left: DType = a.dtype
+    right: DType = b.dtype
     if left is right or isinstance(call.operands[j], Const):
         return left if not (isinstance(call.operands[i], Const) and left is INDEX) else right
     if isinstance(call.operands[i], Const) or (left is INDEX and right.is_int):

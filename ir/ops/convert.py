@@ -57,7 +57,12 @@ cast.facts(vs.cast)
 
 @op("tensor.cast", result=_cast_type, unified="cast", family=FAMILY)
 def tensor_cast(
-    input: Array, target_type: DTypeAttr, mode: Mode = "round", *, saturation_mode: Saturation = None, env: Env
+    input: Array,
+    target_type: DTypeAttr,
+    mode: Mode = "round",
+    *,
+    saturation_mode: Saturation = None,
+    env: Env,
 ) -> Any:
     """Convert a whole tensor, as :func:`cast` does a tile."""
     on = None if saturation_mode is None else saturation_mode == "on"
@@ -79,7 +84,13 @@ def _reinterpret_type(call: Call) -> Type:
     return retype(call, dst)
 
 
-@op("tile.reinterpret_view", result=_reinterpret_type, pto="bitcast", unified="reinterpret_view", family=FAMILY)
+@op(
+    "tile.reinterpret_view",
+    result=_reinterpret_type,
+    pto="bitcast",
+    unified="reinterpret_view",
+    family=FAMILY,
+)
 def reinterpret_view(data: Tile, dtype: DTypeAttr, *, shape: Dims = None, env: Env) -> Any:
     """The same bits read as another dtype of the same width; no instruction."""
     return np.ascontiguousarray(data).view(dtype.storage)

@@ -23,7 +23,7 @@ from ._math import (
     through_double,
     trunc_mod,
 )
-from ._result import float_only, int_only, like_first, same_tile, tile_scalar
+from ._result import float_only, int_only, like_first, same_tile, tile_scalar, unary
 
 TT = "tile-tile arithmetic"
 TS = "tile-scalar arithmetic"
@@ -109,7 +109,7 @@ def adds(lhs: Tile, rhs: Scalar, *, env: Env) -> Any:
     return lhs + scalar_like(rhs, env.dtype(0))
 
 
-adds.facts(vs.add)
+adds.facts(vs.with_scalar(vs.add))
 
 
 @op("tile.subs", result=tile_scalar, pto="tsubs", unified="sub", family=TS, target_defined=_WRAP)
@@ -118,7 +118,7 @@ def subs(lhs: Tile, rhs: Scalar, *, env: Env) -> Any:
     return lhs - scalar_like(rhs, env.dtype(0))
 
 
-subs.facts(vs.sub)
+subs.facts(vs.with_scalar(vs.sub))
 
 
 @op("tile.muls", result=tile_scalar, pto="tmuls", unified="mul", family=TS, target_defined=_WRAP)
@@ -127,7 +127,7 @@ def muls(lhs: Tile, rhs: Scalar, *, env: Env) -> Any:
     return lhs * scalar_like(rhs, env.dtype(0))
 
 
-muls.facts(vs.mul)
+muls.facts(vs.with_scalar(vs.mul))
 
 
 @op("tile.divs", result=tile_scalar, pto="tdivs", unified="div", family=TS, target_defined="division by zero")
@@ -142,7 +142,7 @@ def maximums(lhs: Tile, rhs: Scalar, *, env: Env) -> Any:
     return maximum(lhs, scalar_like(rhs, env.dtype(0)))
 
 
-maximums.facts(vs.maximum)
+maximums.facts(vs.with_scalar(vs.maximum))
 
 
 @op("tile.minimums", result=tile_scalar, pto="tmins", unified="minimum", family=TS, target_defined=_NAN)
@@ -151,7 +151,7 @@ def minimums(lhs: Tile, rhs: Scalar, *, env: Env) -> Any:
     return minimum(lhs, scalar_like(rhs, env.dtype(0)))
 
 
-minimums.facts(vs.minimum)
+minimums.facts(vs.with_scalar(vs.minimum))
 
 
 @op("tile.rems", result=tile_scalar, pto="trems", family=TS, target_defined="a zero divisor")
@@ -160,7 +160,14 @@ def rems(lhs: Tile, rhs: Scalar, tmp: Scratch = None, *, env: Env) -> Any:
     return floor_mod(lhs, np.full_like(lhs, scalar_like(rhs, env.dtype(0))), env.dtype(0))
 
 
-@op("tile.fmods", result=tile_scalar, pto="tfmods", unified="fmods", family=TS, target_defined="a zero divisor")
+@op(
+    "tile.fmods",
+    result=tile_scalar,
+    pto="tfmods",
+    unified="fmods",
+    family=TS,
+    target_defined="a zero divisor",
+)
 def fmods(lhs: Tile, rhs: Scalar, *, env: Env) -> Any:
     """Remainder by a scalar, with the sign of the dividend."""
     return trunc_mod(lhs, np.full_like(lhs, scalar_like(rhs, env.dtype(0))), env.dtype(0))
@@ -172,7 +179,7 @@ def lrelu(tile: Tile, slope: Scalar, *, env: Env) -> Any:
     return np.where(tile > 0, tile, tile * scalar_like(slope, env.dtype(0)))
 
 
-@op("tile.neg", result=like_first, pto="tneg", unified="neg", family=UN, target_defined=_WRAP)
+@op("tile.neg", result=unary, pto="tneg", unified="neg", family=UN, target_defined=_WRAP)
 def neg(tile: Tile) -> Any:
     """-tile (integers wrap at the minimum)."""
     return np.negative(tile)
@@ -181,7 +188,7 @@ def neg(tile: Tile) -> Any:
 neg.facts(vs.neg)
 
 
-@op("tile.abs", result=like_first, pto="tabs", unified="abs", family=UN, target_defined=_WRAP)
+@op("tile.abs", result=unary, pto="tabs", unified="abs", family=UN, target_defined=_WRAP)
 def tile_abs(tile: Tile) -> Any:
     """|tile| (integers wrap at the minimum)."""
     return np.abs(tile)
@@ -190,7 +197,7 @@ def tile_abs(tile: Tile) -> Any:
 tile_abs.facts(vs.absolute)
 
 
-@op("tile.relu", result=like_first, pto="trelu", unified="relu", family=UN, target_defined=_NAN)
+@op("tile.relu", result=unary, pto="trelu", unified="relu", family=UN, target_defined=_NAN)
 def relu(tile: Tile) -> Any:
     """max(tile, 0)."""
     return maximum(tile, np.zeros_like(tile))
@@ -296,13 +303,27 @@ def xors(lhs: Tile, rhs: Scalar, tmp: Scratch = None, *, env: Env) -> Any:
     return lhs ^ scalar_like(rhs, env.dtype(0))
 
 
-@op("tile.shls", result=int_only(tile_scalar), pto="tshls", unified="shls", family=BITS, target_defined=_AMOUNT)
+@op(
+    "tile.shls",
+    result=int_only(tile_scalar),
+    pto="tshls",
+    unified="shls",
+    family=BITS,
+    target_defined=_AMOUNT,
+)
 def shls(lhs: Tile, rhs: Scalar, *, env: Env) -> Any:
     """lhs << scalar."""
     return shift_left(lhs, rhs, env.dtype(0))
 
 
-@op("tile.shrs", result=int_only(tile_scalar), pto="tshrs", unified="shrs", family=BITS, target_defined=_AMOUNT)
+@op(
+    "tile.shrs",
+    result=int_only(tile_scalar),
+    pto="tshrs",
+    unified="shrs",
+    family=BITS,
+    target_defined=_AMOUNT,
+)
 def shrs(lhs: Tile, rhs: Scalar, *, env: Env) -> Any:
     """lhs >> scalar (arithmetic for signed, logical for unsigned)."""
     return shift_right(lhs, rhs, env.dtype(0))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import valueset as vs
+from ..diagnostics import error
 from ..dtypes import INDEX, INT32, DType
 from ..op import (
     Atomic,
@@ -56,7 +57,7 @@ def full(shape: Dims, dtype: DTypeAttr, value: Scalar) -> Any:
 
 @full.facts
 def _(value: vs.ValueSet, *, call: vs.Call) -> vs.ValueSet:
-    return vs.cast_to(value, call.dtype, "rint")
+    return vs.scalar_like(value, call.dtype)
 
 
 def _ci_tile(call: Call) -> Type:
@@ -119,7 +120,15 @@ def _check_valid(call: Call, shape: Any, valid: Any) -> None:
 
 
 def _window(offsets: Any, sizes: Any) -> tuple[slice, ...]:
+    if any(o < 0 for o in offsets):
+        raise error("TG032", f"the window starts at the negative offset {shape_text(offsets)}")
     return tuple(slice(int(o), int(o) + int(s)) for o, s in zip(offsets, sizes))
+
+
+def _index(indices: Any) -> tuple[int, ...]:
+    if any(i < 0 for i in indices):
+        raise error("TG032", f"the index {shape_text(indices)} is negative")
+    return tuple(int(i) for i in indices)
 
 
 @op("tile.load", result=_load, pto="tload", unified="load", family=MOVE, effect="read")
@@ -155,6 +164,10 @@ def store(
     """Copy a tile's valid region into a tensor (or add it there) and return the tensor."""
     sizes = tile.shape if shapes is None else shapes
     region = output_tensor[_window(offsets, sizes)]
+    if shapes is None and region.shape != tile.shape:
+        raise error(
+            "TG032", f"a {shape_text(tile.shape)} tile at {shape_text(offsets)} reaches past the tensor"
+        )
     part = tile[tuple(slice(0, n) for n in region.shape)]
     region[...] = region + part if atomic == "add" else part
     return output_tensor
@@ -179,26 +192,26 @@ move.facts(vs.same)
 @op("tile.read", result=lambda call: scalar(call.type(0).dtype), family=MOVE)
 def tile_read(tile: Tile, indices: Dims) -> Any:
     """One element of a tile, as a scalar."""
-    return tile[tuple(int(i) for i in indices)].item()
+    return tile[_index(indices)].item()
 
 
 @op("tile.write", result=like_first, family=MOVE, effect="write", raw=True)
 def tile_write(tile: Tile, indices: Dims, value: Scalar, *, env: Env) -> Any:
     """Set one element of a tile in place; the tile is returned."""
-    tile.data[tuple(int(i) for i in indices)] = scalar_like(value, env.dtype(0))
+    tile.data[_index(indices)] = scalar_like(value, env.dtype(0))
     return tile
 
 
 @op("tensor.read", result=lambda call: scalar(call.type(0).dtype), unified="read", family=MOVE, effect="read")
 def tensor_read(tensor: Tensor, indices: Dims) -> Any:
     """One element of a tensor, as a scalar."""
-    return tensor[tuple(int(i) for i in indices)].item()
+    return tensor[_index(indices)].item()
 
 
 @op("tensor.write", result=like_first, unified="write", family=MOVE, effect="write")
 def tensor_write(tensor: Tensor, indices: Dims, value: Scalar, *, env: Env) -> Any:
     """Set one element of a tensor; the tensor is returned."""
-    tensor[tuple(int(i) for i in indices)] = scalar_like(value, env.dtype(0))
+    tensor[_index(indices)] = scalar_like(value, env.dtype(0))
     return tensor
 
 
@@ -405,4 +418,3 @@ for _name in ("tile.get_block_idx", "tile.get_block_num", "tile.get_subblock_idx
         return 0
 
     op(_name, result=lambda call: scalar(INDEX), unified=_name[5:], family="queries", effect="read")(_query)
-

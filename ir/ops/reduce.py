@@ -9,7 +9,16 @@ import numpy as np
 from .. import valueset as vs
 from ..op import Env, Scalar, Scratch, Tile, op
 from ._math import divide, maximum, minimum, ordered_product, ordered_sum, scalar_like, through_double
-from ._result import expand_cols, expand_rows, float_only, like_first, reduce_cols, reduce_rows
+from ._result import (
+    broadcast_cols,
+    broadcast_rows,
+    expand_cols,
+    expand_rows,
+    float_only,
+    like_first,
+    reduce_cols,
+    reduce_rows,
+)
 
 ROW = "row reductions"
 COL = "column reductions"
@@ -42,7 +51,9 @@ def row_min(tile: Tile, tmp_tile: Scratch = None) -> Any:
 row_min.facts(vs.same)
 
 
-@op("tile.row_prod", result=reduce_rows, pto="trowprod", unified="row_prod", family=ROW, target_defined=_ORDER)
+@op(
+    "tile.row_prod", result=reduce_rows, pto="trowprod", unified="row_prod", family=ROW, target_defined=_ORDER
+)
 def row_prod(tile: Tile, tmp_tile: Scratch = None, *, env: Env) -> Any:
     """Product of each row: [M, N] -> [M, 1]."""
     return ordered_product(tile, 1, env.dtype(0))
@@ -72,7 +83,9 @@ def col_min(tile: Tile) -> Any:
 col_min.facts(vs.same)
 
 
-@op("tile.col_prod", result=reduce_cols, pto="tcolprod", unified="col_prod", family=COL, target_defined=_ORDER)
+@op(
+    "tile.col_prod", result=reduce_cols, pto="tcolprod", unified="col_prod", family=COL, target_defined=_ORDER
+)
 def col_prod(tile: Tile, *, env: Env) -> Any:
     """Product of each column: [M, N] -> [1, N]."""
     return ordered_product(tile, 0, env.dtype(0))
@@ -88,7 +101,7 @@ def _fold(fn: Any, x: Any, axis: int) -> Any:
     return np.expand_dims(parts[0], axis)
 
 
-@op("tile.row_expand", result=expand_rows, pto="trowexpand", unified="row_expand", family=EXPAND)
+@op("tile.row_expand", result=broadcast_rows, pto="trowexpand", unified="row_expand", family=EXPAND)
 def row_expand(target: Tile, row_vec: Tile) -> Any:
     """Each row filled with its value of row_vec [M, 1]; target gives the shape only."""
     return np.broadcast_to(row_vec[:, :1], target.shape).copy()
@@ -157,7 +170,7 @@ def row_expand_expdif(tile: Tile, row_vec: Tile, *, env: Env) -> Any:
     return through_double(np.exp, tile - row_vec, env.dtype(0))
 
 
-@op("tile.col_expand", result=expand_cols, pto="tcolexpand", unified="col_expand", family=EXPAND)
+@op("tile.col_expand", result=broadcast_cols, pto="tcolexpand", unified="col_expand", family=EXPAND)
 def col_expand(target: Tile, col_vec: Tile) -> Any:
     """Each column filled with its value of col_vec [1, N]; target gives the shape only."""
     return np.broadcast_to(col_vec[:1, :], target.shape).copy()
@@ -234,4 +247,4 @@ def expands(target: Tile, scalar: Scalar, *, env: Env) -> Any:
 
 @expands.facts
 def _(target: vs.ValueSet, scalar: vs.ValueSet, *, call: vs.Call) -> vs.ValueSet:
-    return vs.cast_to(scalar, call.dtype, "rint")
+    return vs.scalar_like(scalar, call.dtype)

@@ -53,5 +53,3 @@ def _sels_type(call: Call) -> Type:
 def sels(mask: Tile, src: Tile, tmp: Scratch, scalar: Scalar, *, env: Env) -> Any:
     """src where the mask bit is 1, else the scalar."""
     return np.where(unpack_mask(mask, src.shape[-1]), src, _math.scalar_like(scalar, env.dtype(1)))
-
-

@@ -157,7 +157,7 @@ class TestCasts:
         f = elementwise(lambda k, x: k.add(x, x), FP8E4M3FN)
         with pytest.raises(TileggError, match="no arithmetic on FP8E4M3FN") as caught:
             run(f, {"x": np.zeros((4, 16), np.uint8)})
-        assert caught.value.diagnostics[0].code == "TG032"
+        assert caught.value.diagnostics[0].code == "TG007"
 
 
 class TestValidShapes:
