@@ -207,9 +207,7 @@ def _refused(target: str, info: OpInfo, dtype: str) -> str:
     takes = " ".join(name for name in DTYPES if name in info.asm and name in info.isa)
     verb = "do" if len(who) > 1 else "does"
     text = f"{' and '.join(who)} of {target} {verb} not take {info.name} on {dtype}"
-    return (
-        f"{text}; it takes {takes}" if takes else f"{text}, nor on any other dtype: {info.note or info.kind}"
-    )
+    return f"{text}; it takes {takes}" if takes else f"{text}, nor on any other dtype: {info.note or info.kind}"
 
 
 # -- loading -------------------------------------------------------------------------------------------

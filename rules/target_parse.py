@@ -31,9 +31,7 @@ def facts(raw: RawTarget, name: str) -> dict[str, Fact]:
         row.only("value unit source note")
         value = row.values.get("value")
         if not isinstance(value, int | float | str):
-            raise table.place.fault(
-                f"{name} {key!r} has no value", hint='write it as { value = 1, source = "..." }'
-            )
+            raise table.place.fault(f"{name} {key!r} has no value", hint='write it as { value = 1, source = "..." }')
         found[key] = Fact(value, row.text("unit", ""), row.text("source", ""), row.text("note", ""))
     return found
 
@@ -49,9 +47,7 @@ def check_hardware(raw: RawTarget, hardware: Mapping[str, Fact], capabilities: M
         raise Place(raw.path, "capabilities").fault("[capabilities] needs 'assembler_arch'")
 
 
-_CAST_KEYS = (
-    "from to modes fixed exact saturation control page assembler scratch source note negatives_undefined"
-)
+_CAST_KEYS = "from to modes fixed exact saturation control page assembler scratch source note negatives_undefined"
 
 
 def casts(rows: Iterable[Row], sets: Sets) -> dict[tuple[str, str], CastEdge]:

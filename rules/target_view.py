@@ -86,6 +86,7 @@ def _cast(edge: CastEdge) -> Cells:
         "control": edge.saturation_control,
         "page": edge.page,
         "assembler": edge.assembler,
+        "negatives": "undefined" if edge.negatives_undefined else "",
         "scratch": _scratch(edge.scratch),
         "source": edge.source,
         "note": ". ".join(text for text in (edge.refusal, edge.note) if text),

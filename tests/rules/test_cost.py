@@ -59,9 +59,7 @@ def test_every_record_off_has_a_stated_reason() -> None:
         ("tdivs", (32, 64, 64), 205),
     ],
 )
-def test_profiled_cycles_decide_where_the_model_undercounts(
-    op: str, shape: tuple[int, int, int], wanted: int
-) -> None:
+def test_profiled_cycles_decide_where_the_model_undercounts(op: str, shape: tuple[int, int, int], wanted: int) -> None:
     assert _near(cycles(load_target("a2a3"), Instr(op, ("FP32", "FP32"), *shape)), wanted)
 
 
@@ -135,9 +133,7 @@ def test_slow_direct_conversion_costs_more_than_the_detour() -> None:
     target = load_target("a2a3")
     shape = (64, 64, 64)
     direct = cycles(target, Instr("tcvt", ("INT32", "FP16"), *shape))
-    detour = sum(
-        cycles(target, Instr("tcvt", pair, *shape)) for pair in (("INT32", "FP32"), ("FP32", "FP16"))
-    )
+    detour = sum(cycles(target, Instr("tcvt", pair, *shape)) for pair in (("INT32", "FP32"), ("FP32", "FP16")))
     assert direct == 2306 and detour == 324
 
 

@@ -123,11 +123,7 @@ def test_a_user_can_extend_a_target(tmp_path: Path) -> None:
         each = 2
     """
     target = load_target(_write(tmp_path, text))
-    assert (
-        target.figure("ub_bytes") == 131072
-        and not target.legal("tadd", "FP16")
-        and target.legal("tsub", "FP16")
-    )
+    assert target.figure("ub_bytes") == 131072 and not target.legal("tadd", "FP16") and target.legal("tsub", "FP16")
     assert set(target.casts) == set(A5.casts) | {("FP32", "INT8")}
     add, sub = (target.prices.cycles(Instr(op, ("FP32",), 4, 64, 64)) for op in ("tadd", "tsub"))
     assert add == 512 and sub == A5.prices.cycles(Instr("tsub", ("FP32",), 4, 64, 64))
@@ -163,9 +159,7 @@ def test_a_user_can_extend_a_target(tmp_path: Path) -> None:
         ("[[cast]\nfrom = 'FP32'\n", 15, "TOML"),
     ],
 )
-def test_faults_of_a_users_file_name_line_and_reason(
-    tmp_path: Path, extra: str, line: int, words: str
-) -> None:
+def test_faults_of_a_users_file_name_line_and_reason(tmp_path: Path, extra: str, line: int, words: str) -> None:
     path = _write(tmp_path, MINIMAL + extra)
     with pytest.raises(TileggError) as caught:
         load_target(path)
