@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -137,7 +137,7 @@ def interval(lo: Real, hi: Real, grid: int) -> ValueSet:
 
 def representable(values: ValueSet, dtype: DType) -> bool:
     """Return whether the dtype holds every value of the set exactly (zero signs and specials included)."""
-    if values.nan and not dtype.has_nan or values.inf and not dtype.has_inf:
+    if (values.nan and not dtype.has_nan) or (values.inf and not dtype.has_inf):
         return False
     if not dtype.is_numeric or values.lo < dtype.min_value or values.hi > dtype.max_value:
         return values.lo == values.hi == 0 and dtype.is_numeric and dtype.has_zero and not values.negative_zero
@@ -169,8 +169,12 @@ def cast_to(values: ValueSet, dtype: DType, mode: str, saturate: bool | None = N
     """Return the set after one conversion to ``dtype`` (see ``ir/convert.py`` for the semantics)."""
     if not dtype.is_numeric:
         return of_dtype(dtype)
-    if representable(values, dtype):
+    clamps_infinity = dtype.is_float and bool(saturate) and values.inf
+    if representable(values, dtype) and not clamps_infinity:
         return values
+    if dtype.kind == "bool":
+        # "not zero": a fraction, an infinity and NaN are true.
+        return interval(0, 1, 0)
     if dtype.is_float:
         return _to_float(values, dtype, mode, bool(saturate))
     return _to_int(values, dtype, mode, saturate is not False)
@@ -224,14 +228,17 @@ def _to_float(values: ValueSet, dtype: DType, mode: str, saturate: bool) -> Valu
     if (values.inf or over) and not inf:
         lo, hi = min(lo, dtype.min_value), max(hi, dtype.max_value)
     grid = max(values.grid, dtype.quantum_exponent)
+    sig = min(values.sig, dtype.significand_bits)
     if over or values.inf:
+        # The largest finite value may be a result, whatever the grid and the width of the source.
         grid = min(grid, math.frexp(dtype.max_value)[1] - dtype.significand_bits)
-    if not dtype.has_zero and values.lo <= 0:
-        nan, lo = True, dtype.min_value
+        sig = dtype.significand_bits
+    if not dtype.has_zero and values.lo <= dtype.min_value:
+        # Zero and what underflows give the least value, negative values NaN.
+        nan, lo, hi, grid = True, dtype.min_value, max(hi, dtype.min_value), dtype.quantum_exponent
     if values.nan and not dtype.has_nan:
         nan, lo, hi = False, min(lo, 0), max(hi, 0)
     sinks = values.negative_zero or (values.lo < 0 and values.grid < dtype.quantum_exponent)
-    sig = min(values.sig, dtype.significand_bits)
     return ValueSet(lo, hi, grid, sig, nan and dtype.has_nan, inf, sinks and dtype.has_negative_zero)
 
 
@@ -329,6 +336,15 @@ def minimum(a: ValueSet, b: ValueSet, *, call: Call) -> ValueSet:
     return _join(a, b, min(a.lo, b.lo), hi)
 
 
+def scalar_choice(transfer: Callable[..., ValueSet]) -> Callable[..., ValueSet]:
+    """Return the transfer function of a scalar minimum or maximum, which may drop a NaN operand."""
+
+    def chosen(a: ValueSet, b: ValueSet, *, call: Call) -> ValueSet:
+        return (union if a.nan or b.nan else transfer)(a, b, call=call)
+
+    return chosen
+
+
 def _join(a: ValueSet, b: ValueSet, lo: Real, hi: Real) -> ValueSet:
     return ValueSet(
         lo,
@@ -359,7 +375,8 @@ def absolute(a: ValueSet, *, call: Call) -> ValueSet:
 
 def relu(a: ValueSet, *, call: Call) -> ValueSet:
     """max(a, 0)."""
-    return replace(a, lo=max(a.lo, 0), hi=max(a.hi, 0), negative_zero=False)
+    lo = 0 if a.inf else max(a.lo, 0)
+    return replace(a, lo=lo, hi=max(a.hi, 0), negative_zero=False)
 
 
 def exp(a: ValueSet, *, call: Call) -> ValueSet:
@@ -380,7 +397,7 @@ def sqrt(a: ValueSet, *, call: Call) -> ValueSet:
 
 def shift_right(a: ValueSet, b: ValueSet, *, call: Call) -> ValueSet:
     """a >> b, whole amounts that are not negative."""
-    if b.lo != b.hi or not 0 <= b.lo < call.dtype.bits:
+    if b.lo != b.hi or not b.finite or not 0 <= b.lo < call.dtype.bits:
         return of_dtype(call.dtype)
     return ValueSet(int(a.lo) >> int(b.lo), int(a.hi) >> int(b.lo), 0)
 
@@ -389,6 +406,32 @@ def cast(a: ValueSet, *, call: Call) -> ValueSet:
     """A cast by its own mode and saturation."""
     word = call.attr("saturation_mode")
     return cast_to(a, call.dtype, call.attr("mode"), None if word is None else word == "on")
+
+
+def scalar_like(values: ValueSet, dtype: DType) -> ValueSet:
+    """Return the set of scalar operands once they have become elements of a tile of ``dtype``.
+
+    Floats round to nearest even; integers drop the fraction and keep the low bits.
+    """
+    if dtype.is_float:
+        return cast_to(values, dtype, "rint", False)
+    return values if representable(values, dtype) else of_dtype(dtype)
+
+
+def with_scalar(transfer: Callable[..., ValueSet]) -> Callable[..., ValueSet]:
+    """Return the transfer function of the tile-scalar form: the scalar first becomes an element."""
+
+    def scalar_form(a: ValueSet, b: ValueSet, *, call: Call) -> ValueSet:
+        return transfer(a, scalar_like(b, call.dtype), call=call)
+
+    return scalar_form
+
+
+def within(a: ValueSet, lo: ValueSet, hi: ValueSet) -> ValueSet:
+    """Return the numbers of ``a`` between two bounds; an infinite bound bounds nothing and admits infinity."""
+    low = -math.inf if lo.inf else lo.lo
+    high = math.inf if hi.inf else hi.hi
+    return replace(clamp(a, low, high), inf=a.inf and (lo.inf or hi.inf))
 
 
 def clamp(a: ValueSet, lo: Real, hi: Real) -> ValueSet:

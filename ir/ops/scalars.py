@@ -87,7 +87,7 @@ def scalar_min(lhs: Scalar, rhs: Scalar) -> Any:
     return min(lhs, rhs)
 
 
-scalar_min.facts(vs.minimum)
+scalar_min.facts(vs.scalar_choice(vs.minimum))
 
 
 @op("scalar.max", result=scalar_binary, unified="max", family=FAMILY)
@@ -96,7 +96,7 @@ def scalar_max(lhs: Scalar, rhs: Scalar) -> Any:
     return max(lhs, rhs)
 
 
-scalar_max.facts(vs.maximum)
+scalar_max.facts(vs.scalar_choice(vs.maximum))
 
 
 def _declare_compare(name: str, symbol: str) -> None:
