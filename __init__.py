@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .ir.text import parse, parse_with_remarks, print_program
     from .ir.verify import verify
     from .rules.paths import roads
-    from .rules.paths_rank import explore as explore_casts
+    from .rules.paths_show import explore as explore_casts
     from .rules.target import load_target, target_names
 
 # Public name -> (module, name there).
@@ -37,7 +37,7 @@ _PUBLIC = {
     "TileggError": (".ir.diagnostics", "TileggError"),
     "emit": (".codegen.emit", "emit"),
     "equivalent": (".ir.equivalence", "equivalent"),
-    "explore_casts": (".rules.paths_rank", "explore"),
+    "explore_casts": (".rules.paths_show", "explore"),
     "load_target": (".rules.target", "load_target"),
     "lower": (".extract.lower", "lower"),
     "parse": (".ir.text", "parse"),

@@ -1,7 +1,9 @@
 """Proofs that a chain of conversions equals one direct conversion, or a value on which it does not.
 
-Every verdict covers every source value of a :class:`ValueSet`; nothing is inferred from samples. The ways to
-decide, tried in this order:
+Every verdict covers every source value of a :class:`ValueSet`; nothing is inferred from samples. A conversion
+that keeps the low bits equals the clamping one where no value leaves the destination's range, and is decided
+as that (the ends of the value set are run both ways: rounding is monotone). The ways to decide, tried in this
+order:
 
 1. *Same conversion.* A single native conversion with the requested round mode and saturation.
 2. *Value set.* Every stop before the last holds every arriving value exactly. The last conversion then gets
@@ -19,9 +21,7 @@ decide, tried in this order:
    neighbouring destination values, or these values themselves), so hardly an interval is ever halved; a
    wrong expectation costs time, never correctness. NaN, infinities and -0 are run separately. A destination
    with more than 2**17 reachable values is not decided this way.
-6. *In range.* A conversion that keeps the low bits is not monotone. Where no finite value leaves the range of
-   the destination on either way, it equals the clamping one and is decided by 5.
-7. Otherwise counterexamples are sought among the step places, powers of two and random values. If none is
+6. Otherwise counterexamples are sought among the step places, powers of two and random values. If none is
    found the chain counts as inexact, "not proved".
 """
 
@@ -87,6 +87,15 @@ def run(chain: Sequence[Conversion], array: Array) -> Array:
 def decide(request: Conversion, chain: Chain, values: ValueSet) -> Verdict:
     """Compare a chain with the one conversion it stands for, on every value of the set."""
     last = chain[-1]
+    if not (request.saturate and last.saturate) and _never_leaves(request, chain, values):
+        clamped = (*chain[:-1], last._replace(saturate=True))
+        verdict = _decide(request._replace(saturate=True), clamped, values)
+        return Verdict(verdict.exact, f"no value leaves the range; {verdict.proof}", verdict.witness)
+    return _decide(request, chain, values)
+
+
+def _decide(request: Conversion, chain: Chain, values: ValueSet) -> Verdict:
+    last = chain[-1]
     same = (last.mode, last.saturate) == (request.mode, request.saturate)
     if same and len(chain) == 1:
         return Verdict(True, "one native conversion in the requested mode")
@@ -99,18 +108,12 @@ def decide(request: Conversion, chain: Chain, values: ValueSet) -> Verdict:
             return Verdict(True, "value set: nothing is rounded and nothing overflows")
     if _narrows_integers(request, chain, values):
         return Verdict(True, "integer narrowing: rounded once, then clamped into nested ranges")
-    listed = listing(request.src, values)
-    if listed is not None:
+    if listing(request.src, values) is not None:
         return _exhaustive(request, chain, values)
-    line = Line.of(request.src, values)
-    if line is None:
+    if Line.of(request.src, values) is None:
         return Verdict(False, "not proved: the source values cannot be put in order")
     if request.monotone and _ordered(chain):
         return _by_steps(request, chain, values)
-    if _never_leaves(request, chain, line, values):
-        clamped = (*chain[:-1], last._replace(saturate=True))
-        verdict = _by_steps(request._replace(saturate=True), clamped, values)
-        return Verdict(verdict.exact, f"no value leaves the range; {verdict.proof}", verdict.witness)
     return _search(request, chain, values)
 
 
@@ -246,10 +249,13 @@ def _halve(request: Conversion, chain: Chain, prepared: _Prepared) -> Array | No
         key_low, key_high = np.concatenate([key_low, key]), np.concatenate([key, key_high])
 
 
-def _never_leaves(request: Conversion, chain: Chain, line: Line, values: ValueSet) -> bool:
-    """Tell whether finite values stay inside the destination's range where low bits are kept."""
+def _never_leaves(request: Conversion, chain: Chain, values: ValueSet) -> bool:
+    """Tell whether no value leaves the range of an integer destination, so that saturation cannot act."""
     dst = request.dst
-    if dst.is_float or dst.bits == 64 or values.inf:
+    if not dst.is_int or dst.bits == 64 or values.inf:
+        return False
+    line = Line.of(request.src, values)
+    if line is None or line.first > line.last:
         return False
     if not _ordered((*chain[:-1], chain[-1]._replace(saturate=True))):
         return False
