@@ -74,6 +74,8 @@ def ci(start: Scalar, shape: Dims, dtype: DTypeAttr = INT32, descending: Flag = 
 
 @ci.facts
 def _(start: vs.ValueSet, *, call: vs.Call) -> vs.ValueSet:
+    if not call.dtype.is_int or start.grid < 0 or not start.finite:
+        return vs.of_dtype(call.dtype)
     shape = static(call.result.shape)
     count = int(np.prod(shape)) - 1 if shape else 2**31
     step = vs.interval(-count, 0, 0) if call.attr("descending") else vs.interval(0, count, 0)
@@ -408,7 +410,7 @@ def assume(tile: Tile, lo: Scalar, hi: Scalar) -> Any:
 
 @assume.facts
 def _(tile: vs.ValueSet, lo: vs.ValueSet, hi: vs.ValueSet, *, call: vs.Call) -> vs.ValueSet:
-    return vs.clamp(tile, lo.lo, hi.hi)
+    return vs.within(tile, lo, hi)
 
 
 for _name in ("tile.get_block_idx", "tile.get_block_num", "tile.get_subblock_idx"):
