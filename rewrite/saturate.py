@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from ..ir.dtypes import DType
 from ..ir.program import Value
 from ..ir.types import TileType
-from ..ir.valueset import ValueSet, representable
-from ..rules.casts import MAX_HOPS, road_table
+from ..ir.valueset import ValueSet
+from ..rules.casts import MAX_HOPS, road_table, road_words
+from ..rules.facts import value_finite, value_fits
 from ..rules.paths import Road, roads
 from ..rules.target import Target
 from ..rules.terms import (
@@ -17,8 +18,6 @@ from ..rules.terms import (
     CODE_MODES,
     CODE_SATURATIONS,
     DTYPE_CODES,
-    MODE_CODES,
-    saturation_code,
 )
 from .encode import Rows, class_of_values, read_graph, region_text
 from .engine import Budget, Engine, engine
@@ -51,8 +50,8 @@ def saturate(region: Region, knowledge: Knowledge, plan: Plan) -> Graph:
 
 def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> Graph:
     text, codes = region_text(region)
-    sets = _value_sets(region, knowledge)
-    eng.add(text + _fits_rows(region, sets))
+    sets = value_sets(region, knowledge)
+    eng.add(text + _fact_rows(value_facts(region, sets)))
     outcome = eng.run("normalise", plan.budget)
     if sets and plan.target is not None:
         rows = eng.rows(_CAST_TABLES)
@@ -63,9 +62,7 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
             outcome = outcome if outcome.stopped != "saturated" else lowered
     graph = read_graph(region, codes, eng.rows(), eng.rows(_WHY_TABLES))
     values = {graph_class: sets[i] for i, graph_class in _numbered(region, graph) if i in sets}
-    return Graph(
-        graph.classes, graph.types, graph.op_class, graph.leaf_class, graph.roots, values, outcome.stopped
-    )
+    return Graph(graph.classes, graph.types, graph.op_class, graph.leaf_class, graph.roots, values, outcome.stopped)
 
 
 _CAST_TABLES = frozenset({"val", "tile_cast"})
@@ -77,7 +74,7 @@ def _numbered(region: Region, graph: Graph) -> list[tuple[int, int]]:
     return list(enumerate(classes))
 
 
-def _value_sets(region: Region, knowledge: Knowledge) -> dict[int, ValueSet]:
+def value_sets(region: Region, knowledge: Knowledge) -> dict[int, ValueSet]:
     """Return the value sets of everything a cast reads or gives, by value number."""
     number: dict[str, int] = {v.name: i for i, v in enumerate(region.leaves)}
     values: list[Value] = list(region.leaves)
@@ -93,20 +90,29 @@ def _value_sets(region: Region, knowledge: Knowledge) -> dict[int, ValueSet]:
     return wanted
 
 
-def _fits_rows(region: Region, sets: dict[int, ValueSet]) -> list[str]:
-    """Return ``fits`` rows for every dtype some cast of the region mentions."""
+def value_facts(region: Region, sets: dict[int, ValueSet]) -> list[tuple[str, int, DType | None]]:
+    """Return the value facts that hold as (relation, value number, dtype).
+
+    ``fits`` for every dtype some cast of the region mentions; ``finite`` where some cast clamps infinities.
+    """
     mentioned: dict[str, DType] = {}
+    clamps = False
     for op in region.ops:
         if op.name == "tile.cast":
             for t in (op.operands[0].type, op.result.type):  # type: ignore[union-attr]
                 assert isinstance(t, TileType)
                 mentioned.setdefault(t.dtype.name, t.dtype)
-    return [
-        f"(fits (val {i}) {DTYPE_CODES[d.name]})"
-        for i, values in sets.items()
-        for d in mentioned.values()
-        if representable(values, d)
+            clamps |= op.attrs.get("saturation_mode") == "on"
+    found: list[tuple[str, int, DType | None]] = [
+        ("fits", i, d) for i, values in sets.items() for d in mentioned.values() if value_fits(values, d)
     ]
+    if clamps:
+        found += [("finite", i, None) for i, values in sets.items() if value_finite(values)]
+    return found
+
+
+def _fact_rows(facts: list[tuple[str, int, DType | None]]) -> list[str]:
+    return [f"({name} (val {i}){f' {DTYPE_CODES[d.name]}' if d else ''})" for name, i, d in facts]
 
 
 def _road_rows(rows: Rows, sets: dict[int, ValueSet], target: Target, exact_only: bool) -> list[str]:
@@ -151,9 +157,5 @@ def _useful(road: Road) -> bool:
 
 
 def _row(signature: str, road: Road) -> str:
-    between = [DTYPE_CODES[h.dst.name] for h in road.hops[:-1]]
-    words: list[int] = [*between]
-    for h in road.hops:
-        words += [MODE_CODES[h.effective], saturation_code(h.saturation, h.dst)]
     table = road_table(len(road.hops), road.exact)
-    return f"({table} {signature} {' '.join(map(str, words))})"
+    return f"({table} {signature} {' '.join(map(str, road_words(road)))})"

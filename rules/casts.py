@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from ..ir.dtypes import DType
 from ..ir.op import OPS
-from .facts import fits, is_float, is_integer, narrows
+from .facts import finite, fits, is_float, is_integer, keeps_infinity, narrows
+from .paths import Road
 from .rule import Condition, Names, Pattern, Term, Var, dtypes, modes, rule, saturations, shapes, values
-from .terms import MODE_CODES, signature
+from .terms import DTYPE_CODES, MODE_CODES, saturation_code, signature
 
 MAX_HOPS = 4
 
@@ -23,29 +24,39 @@ MAX_HOPS = 4
 _RINT = MODE_CODES["rint"]
 
 
-def cast(
-    of: Pattern, src: Var, dst: Var, mode: Var | int, saturation: Var | int, road: Var | int = 0
-) -> Term:
+def cast(of: Pattern, src: Var, dst: Var, mode: Var | int, saturation: Var | int, road: Var | int = 0) -> Term:
     """The cast pattern; ``road`` 1 marks the last hop of an inexact chain."""
     return Term("tile.cast", (dst, sh, src, mode, saturation, road), (of,))
 
 
-rule(
-    "cast.identity",
+def _twice(
+    name: str, of: Pattern, to: Var, saturation: Var, *, lhs: Term, rhs: Pattern, when: list[Condition], reason: str
+) -> None:
+    """Declare a rule that drops a conversion of ``of`` which loses nothing: infinities must not be clamped.
+
+    Either the conversion leaves infinities alone, or none can occur.
+    """
+    kept, none = keeps_infinity(to, saturation), finite(of)
+    rule(name, lhs=lhs, rhs=rhs, when=[*when, kept], contract="exact", reason=reason)
+    why = f"{reason}; clamping cannot act, since no infinity can occur"
+    rule(f"{name}.finite", lhs=lhs, rhs=rhs, when=[*when, none], contract="exact", reason=why)
+
+
+_twice(
+    "cast.identity", x, a, s,
     lhs=cast(x, a, a, m, s),
     rhs=x,
-    contract="exact",
+    when=[],
     reason="a conversion to the dtype the value already has changes nothing",
-)
+)  # fmt: skip
 
-rule(
-    "cast.fuse.exact-first",
+_twice(
+    "cast.fuse.exact-first", x, b, s1,
     lhs=cast(cast(x, a, b, m1, s1), b, c, m2, s2),
     rhs=cast(x, a, c, m2, s2),
     when=[fits(x, b)],
-    contract="exact",
     reason="the first conversion loses nothing, so only the second one rounds; drops lossless round trips",
-)
+)  # fmt: skip
 
 rule(
     "cast.fuse.integer-narrowing",
@@ -56,14 +67,13 @@ rule(
     reason="the rounding to integers happens in the first conversion and its results all fit the second dtype",
 )
 
-rule(
-    "cast.mode.irrelevant-float",
+_twice(
+    "cast.mode.irrelevant-float", x, b, s,
     lhs=cast(x, a, b, m, s),
     rhs=cast(x, a, b, _RINT, 0),
     when=[fits(x, b), is_float(b)],
-    contract="exact",
     reason="nothing is rounded and nothing overflows, so round mode and saturation cannot act",
-)
+)  # fmt: skip
 
 rule(
     "cast.mode.irrelevant-integer",
@@ -96,6 +106,14 @@ def road_columns(hops: int) -> tuple[str, ...]:
     """
     inner = [f"t{i}" for i in range(1, hops)]
     return ("x", "a", "b", "m", "s", *inner, *(f"{k}{i}" for i in range(1, hops + 1) for k in ("hm", "hs")))
+
+
+def road_words(road: Road) -> tuple[int, ...]:
+    """Return a road's cells of its table after the cast itself: dtypes between, then mode and saturation per hop."""
+    words = [DTYPE_CODES[h.dst.name] for h in road.hops[:-1]]
+    for h in road.hops:
+        words += [MODE_CODES[h.effective], saturation_code(h.saturation, h.dst)]
+    return tuple(words)
 
 
 def _declare_roads() -> None:

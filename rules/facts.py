@@ -1,6 +1,6 @@
 """The fact tables rules may ask, each with its meaning; rows are computed in Python and enter the e-graph.
 
-``fits`` is keyed by a value (its e-class) and comes from the forward analysis of the program; the dtype
+``fits`` and ``finite`` are keyed by a value (its e-class) and come from the forward analysis of the program; the dtype
 tables are fixed.
 """
 
@@ -11,11 +11,16 @@ from collections.abc import Iterator
 from ..ir import valueset
 from ..ir.dtypes import DType
 from .rule import Condition, Pattern, Term, Var
-from .terms import CODE_DTYPES
+from .terms import CODE_DTYPES, CODE_SATURATIONS
 
 #: Fact table -> (argument kinds, meaning).
 FACTS: dict[str, tuple[tuple[str, ...], str]] = {
     "fits": (("value", "dtype"), "every value it can hold is exactly representable in the dtype"),
+    "finite": (("value",), "no infinity can occur"),
+    "keeps_infinity": (
+        ("dtype", "saturation"),
+        "conversion to the dtype with this saturation leaves infinities alone (or the dtype has none)",
+    ),
     "is_float": (("dtype",), "a floating-point dtype"),
     "is_integer": (("dtype",), "an integer dtype"),
     "narrows": (("dtype", "dtype"), "integers; the second one's range lies within the first one's"),
@@ -25,6 +30,16 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
 def fits(x: Var | Term, dtype: Var) -> Condition:
     """Every value ``x`` can hold is exactly representable in ``dtype``."""
     return Condition("fits", (x, dtype))
+
+
+def finite(x: Var | Term) -> Condition:
+    """No infinity can occur in ``x``."""
+    return Condition("finite", (x,))
+
+
+def keeps_infinity(dtype: Var, saturation: Var) -> Condition:
+    """A conversion to ``dtype`` with this saturation turns no infinity into a finite number."""
+    return Condition("keeps_infinity", (dtype, saturation))
 
 
 def is_float(dtype: Var) -> Condition:
@@ -63,6 +78,11 @@ def dtype_holds(relation: str, dtypes: tuple[DType, ...]) -> bool:
             raise KeyError(relation)
 
 
+def infinity_kept(dtype: DType, saturation: int) -> bool:
+    """The ``keeps_infinity`` fact; ``saturation`` is a code of :data:`SATURATION_CODES`."""
+    return not (dtype.has_inf and CODE_SATURATIONS[saturation] == "on")
+
+
 def dtype_rows() -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yield every row of the fixed dtype tables as (relation, codes)."""
     numeric = [(i, d) for i, d in enumerate(CODE_DTYPES) if d.is_numeric]
@@ -70,6 +90,7 @@ def dtype_rows() -> Iterator[tuple[str, tuple[int, ...]]]:
         yield from ((relation, (i,)) for i, d in numeric if dtype_holds(relation, (d,)))
     for i, a in numeric:
         yield from (("narrows", (i, j)) for j, b in numeric if dtype_holds("narrows", (a, b)))
+        yield from (("keeps_infinity", (i, s)) for s in range(len(CODE_SATURATIONS)) if infinity_kept(a, s))
 
 
 def value_fits(values: valueset.ValueSet, dtype: DType) -> bool:
@@ -77,8 +98,11 @@ def value_fits(values: valueset.ValueSet, dtype: DType) -> bool:
     return valueset.representable(values, dtype)
 
 
+def value_finite(values: valueset.ValueSet) -> bool:
+    """The ``finite`` fact."""
+    return not values.inf
+
+
 def condition_patterns(condition: Condition) -> tuple[Pattern, ...]:
     """Return the value patterns a condition mentions."""
-    return tuple(
-        a for a in condition.args if isinstance(a, Term) or (isinstance(a, Var) and a.kind == "value")
-    )
+    return tuple(a for a in condition.args if isinstance(a, Term) or (isinstance(a, Var) and a.kind == "value"))
