@@ -16,7 +16,7 @@ from .dtypes import INDEX, DType
 Dim = int | str
 
 #: Memory spaces of the language (global memory is ``DDR``, the unified buffer is ``Vec``).
-MEMORY_SPACES = ("DDR", "Vec", "Mat", "Left", "Right", "Acc", "Bias", "Scaling")
+MEMORY_SPACES = ("DDR", "Vec", "Mat", "Left", "Right", "Acc", "Bias", "Scaling", "LeftScale", "RightScale")
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,9 +75,7 @@ class TypeReader:
     def _opaque(self, name: str, last: str, node: ast.expr) -> Type:
         hint = did_you_mean(last, [*_KNOWN, *DTYPES], name[: -len(last)])
         if hint or not name.startswith(("pl.", "pld.")):
-            raise self._fail(
-                "TG004", f"unknown type {name[:80]}", node, hint or "types are pl.Tensor, pl.Tile, ..."
-            )
+            raise self._fail("TG004", f"unknown type {name[:80]}", node, hint or "types are pl.Tensor, pl.Tile, ...")
         return OpaqueType(self.module.text(node))
 
     def _dotted(self, node: ast.expr) -> str | None:
@@ -170,9 +168,7 @@ class TypeReader:
                 if x is not None and y is not None:
                     return ast.Constant(self.module.fold_binary(op, x, y, node))
                 return ast.BinOp(a, op, b)
-        raise self._fail(
-            "TG002", "not a dimension", node, "dimensions are ints, names and integer expressions"
-        )
+        raise self._fail("TG002", "not a dimension", node, "dimensions are ints, names and integer expressions")
 
     def _replace_call(self, node: ast.expr, name: str, args: list[ast.expr], names: DimName) -> ast.expr:
         if name == "pl.dynamic" and len(args) == 1 and isinstance(args[0], ast.Constant):
@@ -189,15 +185,11 @@ class TypeReader:
             if len(numbers) == 2:
                 return ast.Constant(min(numbers) if name.endswith("min") else max(numbers))
             return ast.Call(_parsed(name), parts, [])
-        raise self._fail(
-            "TG002", "not a dimension", node, "dimensions are ints, names and integer expressions"
-        )
+        raise self._fail("TG002", "not a dimension", node, "dimensions are ints, names and integer expressions")
 
     # -- tiles and tensors -------------------------------------------------------------------------------
 
-    def _head(
-        self, node: ast.Subscript, parts: list[ast.expr], names: DimName
-    ) -> tuple[tuple[Dim, ...], DType]:
+    def _head(self, node: ast.Subscript, parts: list[ast.expr], names: DimName) -> tuple[tuple[Dim, ...], DType]:
         if len(parts) < 2:
             raise self._fail("TG002", "a shape and a dtype are needed", node, "e.g. [[16, 64], pl.FP32]")
         return self._shape(parts[0], names), self.dtype(parts[1])
@@ -217,9 +209,7 @@ class TypeReader:
             elif name == "pl.MemRef":
                 memref = self._memref(extra, resolved)
             else:
-                raise self._fail(
-                    "TG002", "not part of a tile type", extra, "pl.MemRef, pl.Mem.X or pl.TileView"
-                )
+                raise self._fail("TG002", "not part of a tile type", extra, "pl.MemRef, pl.Mem.X or pl.TileView")
         if view is None:
             return tile(shape, dtype, None, memory, (), memref)
         valid, layout = self._tile_view(view, names)
@@ -242,11 +232,12 @@ class TypeReader:
             # A declaration bound to a variable takes the variable's name.
             keywords = "".join(f", {k.arg}={self.module.text(k.value)}" for k in resolved.keywords)
             return f'pl.MemRef("{base.id}"{keywords})'
+        if isinstance(written, ast.Subscript) and isinstance(base, ast.Name):
+            declared = self._resolved(base)
+            return f"{self._memref(base, declared)}[{self.module.text(written.slice)}]"
         return self.module.text(resolved)
 
-    def _tile_view(
-        self, view: ast.Call, names: DimName
-    ) -> tuple[tuple[Dim, ...] | None, list[tuple[str, str]]]:
+    def _tile_view(self, view: ast.Call, names: DimName) -> tuple[tuple[Dim, ...] | None, list[tuple[str, str]]]:
         valid: tuple[Dim, ...] | None = None
         layout: list[tuple[str, str]] = []
         order = ("valid_shape", "stride", "start_offset", "blayout", "slayout", "fractal", "pad")
@@ -275,9 +266,7 @@ class TypeReader:
             elif name.startswith("pl."):
                 layout = self._tensor_layout(name, extra)
             elif not isinstance(resolved, ast.Constant):
-                raise self._fail(
-                    "TG002", "not part of a tensor type", extra, "a layout, pl.TensorView or pl.MemRef"
-                )
+                raise self._fail("TG002", "not part of a tensor type", extra, "a layout, pl.TensorView or pl.MemRef")
         valid = None if valid == shape else valid
         return TensorType(shape, dtype, stride, layout, valid, kind, memref)
 

@@ -21,7 +21,23 @@ _MISSING: Any = object()
 #: Classes an operand of a kind usually has: the check that is tried first.
 _USUAL = {Kind.TILE: TileType, Kind.SCRATCH: TileType, Kind.TENSOR: TensorType, Kind.SCALAR: ScalarType}
 #: Names the unified forms give their first parameter.
+_SYNONYMS = {"target_type": "dtype", "dtype": "target_type"}
 _FIRST_NAMES = ("input", "tensor", "tile", "value", "src", "dst", "data", "lhs", "target")
+#: Options the language has after the declared ones, whose meaning tilegg does not model.
+_UNMODELLED = {
+    "tile.create": ("transpose", "flat_layout"),
+    "tile.slice": ("drop_dims", "pad_value"),
+    "tensor.slice": ("drop_dims", "pad_value", "clamp"),
+}
+
+
+class Unmodelled(Exception):
+    """A call uses an option of the language that the operation's declaration leaves out."""
+
+
+def _check_unmodelled(option: str, node: ast.expr) -> None:
+    if not (isinstance(node, ast.Constant) and node.value in (None, False)):
+        raise Unmodelled(option)
 
 
 @dataclass
@@ -34,7 +50,8 @@ class Arguments(Expressions):
         """Return operands in declared order and attributes as written; raises TG003 to TG006."""
         slots, args = plan.slots, node.args
         if len(args) > plan.positional:
-            raise self._too_many(plan, node)
+            self._check_extra(plan, node)
+            args = args[: plan.positional]
         operands: list[Operand] = [None] * plan.operands
         attrs: dict[str, Any] = {}
         seen: set[str] | None = None
@@ -56,6 +73,15 @@ class Arguments(Expressions):
                     )  # fmt: skip
         return tuple(operands), attrs
 
+    def _check_extra(self, plan: Plan, node: ast.Call) -> None:
+        """Check positional arguments beyond the declared ones: options that are not modelled, or too many."""
+        options = _UNMODELLED.get(plan.decl.name, ())
+        extra = node.args[plan.positional :]
+        if len(extra) > len(options):
+            raise self._too_many(plan, node)
+        for option, arg in zip(options, extra):
+            _check_unmodelled(option, arg)
+
     def _too_many(self, plan: Plan, node: ast.Call) -> TileggError:
         message = f"{plan.decl.name} takes {plan.positional} positional operands, got {len(node.args)}"
         hint = f"its operands: {', '.join(s.param.name for s in plan.slots)}"
@@ -74,14 +100,15 @@ class Arguments(Expressions):
         if word == "attrs" and isinstance(kw.value, ast.Dict):
             attrs["attrs"] = self.dictionary(kw.value)
             return
-        slot = plan.by_name.get(word or "")
+        slot = plan.by_name.get(word or "") or plan.by_name.get(_SYNONYMS.get(word or "", ""))
         if slot is None and word in _FIRST_NAMES and plan.slots and plan.slots[0].param.name not in seen:
             slot = plan.slots[0]
+        if slot is None and word in _UNMODELLED.get(plan.decl.name, ()):
+            _check_unmodelled(word or "", kw.value)
+            return
         if slot is None:
             hint = did_you_mean(word or "**", plan.by_name) or f"it takes: {', '.join(plan.by_name)}"
-            raise error(
-                "TG005", f"{plan.decl.name} has no operand {word or '**'!r}", self.span(kw), hint=hint
-            )
+            raise error("TG005", f"{plan.decl.name} has no operand {word or '**'!r}", self.span(kw), hint=hint)
         if slot.param.name in seen:
             raise error("TG005", f"{plan.decl.name}: {slot.param.name!r} is given twice", self.span(kw))
         seen.add(slot.param.name)
@@ -205,17 +232,12 @@ class Arguments(Expressions):
         """Return an operand where it is one that can be understood, else its text."""
         if isinstance(node, ast.Name):
             if node.id in self.names or (
-                node.id not in self.module.signatures
-                and not isinstance(self.module.constants.get(node.id), ast.AST)
+                node.id not in self.module.signatures and not isinstance(self.module.constants.get(node.id), ast.AST)
             ):
                 found = self.value(node)
                 return Verbatim("None") if found is None else found
         elif isinstance(node, ast.Constant):
-            return (
-                self.value(node)
-                if isinstance(node.value, bool | int | float)
-                else Verbatim(self.module.text(node))
-            )
+            return self.value(node) if isinstance(node.value, bool | int | float) else Verbatim(self.module.text(node))
         elif isinstance(node, ast.List):
             return tuple(self.loose(i) for i in node.elts)
         elif isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp | ast.Subscript):
@@ -225,6 +247,11 @@ class Arguments(Expressions):
             text = self.module.dotted(node.func) or ""
             if text == "pl.const" or self.mentions_values(node):
                 return self.value(node)
+        if isinstance(node, ast.Name) and node.id not in self.module.signatures:
+            constant = self.module.constants[node.id]
+            if not (self.module.dotted(getattr(constant, "func", constant)) or "").startswith("pl"):
+                return self.value(node)
+            node = constant
         return Verbatim(self.module.text(node, self.renames_in(node)))
 
     # -- names inside verbatim text ----------------------------------------------------------------------

@@ -11,7 +11,7 @@ from ..infer import merge_types, result_types, stored_attrs, type_of
 from ..op import Kind, kind_accepts
 from ..program import Const, Op, Operand, Value, Verbatim
 from ..types import UNKNOWN, OpaqueType, TensorType, TileType, TupleType, Type
-from .arguments import Arguments
+from .arguments import Arguments, Unmodelled
 from .functions import call_results
 from .resolve import Plan, Target, resolve
 from .source import did_you_mean
@@ -113,9 +113,16 @@ class Calls(Arguments):
         written: Type | None,
         used: bool,
     ) -> list[Any]:
-        operands, attrs = self._bind(plan, node, ready)
         decl = plan.decl
         span = self.span(node)
+        mark = len(self.out)
+        try:
+            operands, attrs = self._bind(plan, node, ready)
+        except Unmodelled as missing:
+            # The language has the option, tilegg does not know its meaning: the call is kept as it stands.
+            del self.out[mark:]
+            hint = f"{decl.name} is known without {missing}"
+            return self._unknown(Target(f"pl.{decl.name}", (), hint=hint), node, names, written, used, ready)
         types = result_types(decl, operands, attrs, span)
         if attrs:
             attrs = stored_attrs(decl, attrs)
@@ -139,11 +146,10 @@ class Calls(Arguments):
         if fitting:
             return self._declared(fitting[0], node, ready, names, written, used)
         if any(isinstance(type_of(o), TensorType | OpaqueType) for o in ready):
-            return self._unknown(target, node, names, written, used)
+            return self._unknown(target, node, names, written, used, ready)
         got = ", ".join(str(type_of(o) or "a list") for o in ready) or "nothing"
         forms = "; ".join(
-            f"{p.decl.name}({', '.join(s.param.kind.value for s in p.slots if s.index >= 0)})"
-            for p in target.plans
+            f"{p.decl.name}({', '.join(s.param.kind.value for s in p.slots if s.index >= 0)})" for p in target.plans
         )
         code = "TG006" if ready else "TG005"
         raise error(code, f"{target.text} does not take {got}", self.span(node), hint=f"it takes {forms}")
@@ -175,8 +181,7 @@ class Calls(Arguments):
         if not isinstance(written, TileType) or not plan.decl.name.startswith("tile."):
             return False
         return all(
-            isinstance(type_of(o), OpaqueType)
-            or ((t := type_of(o)) is not None and kind_accepts(s.param.kind, t))
+            isinstance(type_of(o), OpaqueType) or ((t := type_of(o)) is not None and kind_accepts(s.param.kind, t))
             for s, o in zip(plan.slots, ready)
         )
 
@@ -202,9 +207,7 @@ class Calls(Arguments):
         attrs: dict[str, Any] = {"callee": callee}
         if len(node.args) > len(params):
             message = f"{callee} takes {len(params)} arguments, got {len(node.args)}"
-            raise error(
-                "TG005", message, self.span(node), hint=f"its parameters: {', '.join(params) or 'none'}"
-            )
+            raise error("TG005", message, self.span(node), hint=f"its parameters: {', '.join(params) or 'none'}")
         for param, arg in zip(params, node.args):
             bound[param] = self.value(arg)
         for kw in node.keywords:
@@ -227,13 +230,19 @@ class Calls(Arguments):
     # -- unknown operations ------------------------------------------------------------------------------
 
     def _unknown(
-        self, target: Target, node: ast.Call, names: tuple[str, ...] | None, written: Type | None, used: bool
+        self,
+        target: Target,
+        node: ast.Call,
+        names: tuple[str, ...] | None,
+        written: Type | None,
+        used: bool,
+        ready: tuple[Operand, ...] = (),
     ) -> list[Any]:
         if not target.text.startswith(("pl.", "pld.")):
             raise error("TG003", f"unknown function {target.text[:80]}", self.span(node),
                         hint="operations start with pl. or pld.; nothing is executed")  # fmt: skip
         self.note_unknown(target.text, node, target.hint)
-        operands = [self.loose(a) for a in node.args]
+        operands = [*ready, *(self.loose(a) for a in node.args[len(ready) :])]
         extra: list[tuple[str, Operand]] = []
         attrs: dict[str, Any] = {}
         for kw in node.keywords:

@@ -27,10 +27,11 @@ from ..program import (
     index,
 )
 from ..types import OpaqueType, ScalarType, Type, scalar
+from .dataflow import output_sources
 from .state import Frame, Unset, Yielded, block
 from .statements import Statements
 
-LOOPS = ("range", "parallel", "unroll", "pipeline", "spmd")
+LOOPS = ("range", "parallel", "unroll", "pipeline", "spmd", "split_aiv")
 
 
 @dataclass
@@ -66,9 +67,7 @@ class Control(Statements):
         found = self.scalar(node)
         t = type_of(found)
         if isinstance(t, ScalarType) and t.dtype is not BOOL and not t.dtype.is_int:
-            raise error(
-                "TG006", f"a condition is BOOL, got {t}", self.span(node), hint="compare it with something"
-            )
+            raise error("TG006", f"a condition is BOOL, got {t}", self.span(node), hint="compare it with something")
         return found
 
     def _branch(self, statements: list[ast.stmt], before: dict[str, Any]) -> Ended:
@@ -101,7 +100,9 @@ class Control(Statements):
             t = type_of(sides[0])
             for side in sides[1:]:
                 t = join_types(t, type_of(side), span, f"{name}, the result of the branches,")
-            results.append(self.define(name, merge_types(t, written[i] if i < len(written) else None, span)))
+            merged_type = merge_types(t, written[i] if i < len(written) else None, span)
+            # Several results are written without annotations, so none may add to their types.
+            results.append(self.define(name, merged_type if len(names) + len(merged) == 1 else t or merged_type))
             self._merge_roots(results[-1], sides)
         for end, operands in zip((then, orelse), values):
             if operands:
@@ -113,18 +114,14 @@ class Control(Statements):
         if found and found[0] is not None and all(r == found[0] for r in found):
             self.roots[result.name] = found[0]
 
-    def _yield_names(
-        self, s: ast.If, then: Ended, orelse: Ended
-    ) -> tuple[tuple[str, ...], list[Type | None]]:
+    def _yield_names(self, s: ast.If, then: Ended, orelse: Ended) -> tuple[tuple[str, ...], list[Type | None]]:
         """Return the result names that explicit yields give; raises TG014 when the branches differ."""
         given = [e.yielded for e in (then, orelse) if e.yielded is not None]
         open_ends = [e for e in (then, orelse) if not e.jumped]
         if not given:
             return (), []
         if any(e.yielded is None for e in open_ends):
-            raise error(
-                "TG014", "only one branch yields", self.span(s), hint="yield the same names in both branches"
-            )
+            raise error("TG014", "only one branch yields", self.span(s), hint="yield the same names in both branches")
         first = given[0]
         for other in given[1:]:
             if len(other.operands) != len(first.operands):
@@ -132,9 +129,7 @@ class Control(Statements):
                 raise error("TG014", message, self.span(other.node))
             if other.names and first.names and other.names != first.names:
                 message = f"the branches yield to {', '.join(first.names)} and to {', '.join(other.names)}"
-                raise error(
-                    "TG014", message, self.span(other.node), hint="yield the same names in both branches"
-                )
+                raise error("TG014", message, self.span(other.node), hint="yield the same names in both branches")
         named = next((g for g in given if g.names), first)
         if len(named.names) != len(named.operands):
             raise error("TG014", "the yield gives no names to its values", self.span(first.node),
@@ -154,6 +149,10 @@ class Control(Statements):
             if name in yielded or not ends:
                 continue
             values = [e.names.get(name) for e in ends]
+            if len(ends) == 2 and (values[0] is None) != (values[1] is None) and self.roots:
+                values = [v or self._output_before(values[1 - i], before) for i, v in enumerate(values)]
+                for end, v in zip(ends, values):
+                    end.names[name] = v
             if values[0] is before[name] and all(v is values[0] for v in values):
                 continue
             if live is None and (before[name] is not None or all(v is not None for v in values)):
@@ -191,13 +190,14 @@ class Control(Statements):
         bounds = self._bounds(call)
         inits, attrs = self._loop_keywords(call)
         if len(inits) != len(args):
-            raise error(
-                "TG014", f"{len(inits)} initial values for {len(args)} carried names", self.span(call)
-            )
+            raise error("TG014", f"{len(inits)} initial values for {len(args)} carried names", self.span(call))
         self.nest(s)
         saved = self._save(s, var, args)
         extra = self._carried_names(s, {var, *args}, s.body)
         inits += [self._current(n, s) for n in extra]
+        escaping = self._escaping(s, {var, *args, *extra})
+        extra += escaping
+        inits += escaping.values()
         value = self.define(var, self._var_type(bounds))
         carried = self._carry([*args, *extra], inits, s)
         frame = Frame(kind, loop=True, carried=(*args, *extra))
@@ -277,6 +277,31 @@ class Control(Statements):
         live = self.flow.live_in_loop(s)
         return [n for n in again if n in live]
 
+    def _escaping(self, s: ast.For | ast.While, own: set[str]) -> dict[str, Value]:
+        """Return names first assigned in the body and read after the loop, with what they are before it.
+
+        That is known of later versions of an output parameter: before the first round they are that parameter.
+        """
+        if not self.roots:
+            return {}
+        assigned = self.flow.assigned(s.body)
+        new = [n for n in assigned if n not in own and not self._has_value(n)]
+        live = self.flow.live_after(s) if new else set()
+        sources = output_sources(self.flow, s.body, [n for n in new if n in live])
+        found = {}
+        for name, reads_of in sources.items():
+            values = [self.names.get(r) for r in reads_of if r != name]
+            outputs = {v.name: v for v in values if isinstance(v, Value) and v.name in self.roots}
+            if len(outputs) == 1:
+                found[name] = next(iter(outputs.values()))
+        return found
+
+    def _output_before(self, value: Operand | Unset, saved: dict[str, Any]) -> Value | None:
+        """Return what the output parameter that ``value`` is a version of stood for before the statement."""
+        root = self.roots.get(value.name) if isinstance(value, Value) else None
+        found = saved.get(root, self.names.get(root)) if root is not None else None
+        return found if isinstance(found, Value) and found.name in self.roots else None
+
     def _has_value(self, name: str) -> bool:
         found = self.names.get(name)
         return found is not None and not isinstance(found, Unset | tuple)
@@ -305,7 +330,10 @@ class Control(Statements):
     ) -> tuple[Value, ...]:
         """End a loop body with its yield, define the loop's results and restore the names outside."""
         given = frame.yielded
-        names = list(given.names) if given is not None and given.names else args
+        names = list((given.names if given is not None else ()) or frame.names or args)
+        if len(names) != len(args):
+            message = f"{len(names)} values are yielded, {len(args)} are carried"
+            raise error("TG014", message, self.span(s))
         if given is not None and len(given.operands) != len(args):
             message = f"{len(given.operands)} values are yielded, {len(args)} are carried"
             raise error("TG014", message, self.span(given.node))
@@ -322,7 +350,9 @@ class Control(Statements):
             t: Type = c.arg.type
             if i < len(operands):
                 t = self._round_type(c, operands[i], span)
-            types.append(merge_types(t, written[i] if i < len(written) else None, span))
+            merged_type = merge_types(t, written[i] if i < len(written) else None, span)
+            # Several results are written without annotations, so none may add to their types.
+            types.append(merged_type if len(carried) == 1 else t)
         for name, old in saved.items():
             kept = old is not None and (name not in body_names or name in args)
             self.names[name] = old if kept else Unset("it is assigned inside a loop")
@@ -355,7 +385,10 @@ class Control(Statements):
         self.nest(s)
         saved = self._save(s)
         extra = self._carried_names(s, set(), s.body)
-        carried = self._carry(extra, [self._current(n, s) for n in extra], s)
+        inits = [self._current(n, s) for n in extra]
+        escaping = self._escaping(s, set(extra))
+        extra += escaping
+        carried = self._carry(extra, [*inits, *escaping.values()], s)
         outer, self.out = self.out, []
         try:
             self.target = "cond"
@@ -376,9 +409,7 @@ class Control(Statements):
         if call.args or attrs:
             raise error("TG005", "pl.while_ takes init_values only", self.span(call))
         if len(inits) != len(args):
-            raise error(
-                "TG014", f"{len(inits)} initial values for {len(args)} carried names", self.span(call)
-            )
+            raise error("TG014", f"{len(inits)} initial values for {len(args)} carried names", self.span(call))
         at = next((i for i, b in enumerate(s.body) if self._is_condition(b)), None)
         if at is None:
             raise error("TG014", "a pl.while_ body starts with pl.cond(...)", self.span(s))

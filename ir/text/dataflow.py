@@ -180,6 +180,9 @@ def _kills(s: ast.stmt) -> Names:
                 _add_names(t, out)
         case ast.AnnAssign(target=target, value=value) if value is not None:
             _add_names(target, out)
+        case ast.For(iter=ast.Call(keywords=keywords), body=body) if any(k.arg == "init_values" for k in keywords):
+            # The results of a loop in SSA form exist however often it runs.
+            out.update(_yield_targets(body))
         case ast.With(body=body):
             out.update(_bound_by_header(s))
             for inner in body:
@@ -192,6 +195,17 @@ def _kills(s: ast.stmt) -> Names:
             for inner in orelse:
                 second.update(_kills(inner))
             out.update((n, None) for n in first if n in second)
+    return out
+
+
+def _yield_targets(body: list[ast.stmt]) -> Names:
+    """Return the names the yield at the end of a body defines."""
+    out: Names = {}
+    for s in body:
+        value = getattr(s, "value", None)
+        if isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "yield_":
+            for t in s.targets if isinstance(s, ast.Assign) else [s.target] if isinstance(s, ast.AnnAssign) else []:
+                _add_names(t, out)
     return out
 
 
@@ -212,3 +226,41 @@ def _add_names(t: ast.expr, out: Names) -> None:
     elif isinstance(t, ast.Tuple | ast.List):
         for item in t.elts:
             _add_names(item, out)
+
+
+def output_sources(flow: Dataflow, body: list[ast.stmt], names: list[str]) -> dict[str, Names]:
+    """Return, for each name, the names its assignments in the body read, through other names of the body.
+
+    Names that a yield defines are left out: those are results already.
+    """
+    if not names:
+        return {}
+    read: dict[str, Names] = {}
+    _collect_reads(flow, body, read)
+    yielded = _yield_targets(body)
+    return {n: _closure(n, read) for n in names if n in read and n not in yielded}
+
+
+def _collect_reads(flow: Dataflow, statements: list[ast.stmt], read: dict[str, Names]) -> None:
+    for s in statements:
+        value = getattr(s, "value", None)
+        if isinstance(s, ast.Assign | ast.AnnAssign) and isinstance(value, ast.expr):
+            for name in flow.assigned([s]):
+                read.setdefault(name, {}).update(reads(value))
+        if isinstance(s, ast.For):
+            # The carried names stand for their initial values at first.
+            for name in _bound_by_header(s):
+                read.setdefault(name, {}).update(reads(s.iter))
+        for block in blocks(s):
+            _collect_reads(flow, block, read)
+
+
+def _closure(name: str, read: dict[str, Names]) -> Names:
+    out: Names = {}
+    stack = [name]
+    while stack:
+        for n in read.get(stack.pop(), {}):
+            if n not in out:
+                out[n] = None
+                stack.append(n)
+    return out

@@ -118,9 +118,7 @@ class Expressions(State):
         a, b = self.value(node.left), self.value(node.right)
         return self.binary(node.op, a, b, node, name, written)
 
-    def binary(
-        self, op: Any, a: Operand, b: Operand, node: Any, name: str | None, written: Type | None
-    ) -> Operand:
+    def binary(self, op: Any, a: Operand, b: Operand, node: Any, name: str | None, written: Type | None) -> Operand:
         """Return ``a op b``: folded for literals, else a scalar or tile operation."""
         kind = op.__class__
         if a.__class__ is Const and b.__class__ is Const and _folds(a, b, node):

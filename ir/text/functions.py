@@ -28,9 +28,7 @@ from .state import outer_dim
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-def decorator_of(
-    module: Module, node: ast.FunctionDef | ast.ClassDef, roots: tuple[str, ...]
-) -> ast.expr | None:
+def decorator_of(module: Module, node: ast.FunctionDef | ast.ClassDef, roots: tuple[str, ...]) -> ast.expr | None:
     """Return the decorator that is one of ``roots`` or below it (``pl.jit.incore``)."""
     for d in node.decorator_list:
         name = module.dotted(d.func if isinstance(d, ast.Call) else d) or ""
@@ -39,21 +37,15 @@ def decorator_of(
     return None
 
 
-def read_signature(
-    module: Module, types: TypeReader, node: ast.FunctionDef, decorator: ast.expr | None
-) -> Signature:
+def read_signature(module: Module, types: TypeReader, node: ast.FunctionDef, decorator: ast.expr | None) -> Signature:
     """Read a function's header; raises the diagnostics of all its parameters together."""
     signature = Signature(node, attrs=_decorator_attrs(module, decorator))
     problems: list[TileggError] = []
     args = node.args
     if args.vararg or args.kwarg or args.posonlyargs or args.kwonlyargs:
-        raise error(
-            "TG002", "parameters are plain names", module.span(node), hint="no *, ** or keyword-only ones"
-        )
+        raise error("TG002", "parameters are plain names", module.span(node), hint="no *, ** or keyword-only ones")
     if args.defaults:
-        raise error(
-            "TG002", "a parameter with a default is outside the language", module.span(args.defaults[0])
-        )
+        raise error("TG002", "a parameter with a default is outside the language", module.span(args.defaults[0]))
     plain = list(args.args)
     if plain and plain[0].arg == "self":
         signature.has_self = True
@@ -133,13 +125,23 @@ def call_results(
     results = signature.results if signature.results is not None else module.body_results(callee)
     if results is None:
         return None
-    names = {p.value.name for p in signature.params}
-    return tuple(_with_sizes(t, sizes, names) for t in results)
+    return tuple(_with_sizes(t, sizes) for t in results)
 
 
-def _check_argument(
-    callee: str, param: Param, operand: Operand, sizes: dict[str, Dim], span: Span | None
-) -> None:
+def global_sizes(module: Module, function: str, t: Type, known: set[str]) -> Type:
+    """Return a result type in which sizes local to the function are dynamic dimensions of the file."""
+    if not isinstance(t, TileType | TensorType):
+        return t
+    sizes: dict[str, Dim] = {}
+    for d in (*t.shape, *(t.valid or ())):
+        for name in _WORD.findall(d) if isinstance(d, str) else ():
+            if name not in known and name not in ("pl", "min", "max"):
+                sizes[name] = f"{function}__{name}"
+                module.dynamic[f"{function}__{name}"] = f"{function}__{name}"
+    return _with_sizes(t, sizes) if sizes else t
+
+
+def _check_argument(callee: str, param: Param, operand: Operand, sizes: dict[str, Dim], span: Span | None) -> None:
     want, got = param.value.type, type_of(operand)
     name = param.value.name
     if isinstance(operand, Const) and isinstance(want, ScalarType):
@@ -175,7 +177,7 @@ def _unify(want: Sequence[Dim], got: Sequence[Dim], sizes: dict[str, Dim]) -> bo
     return True
 
 
-def _with_sizes(t: Type, sizes: dict[str, Dim], names: set[str]) -> Type:
+def _with_sizes(t: Type, sizes: dict[str, Dim]) -> Type:
     """Return the type with the callee's names replaced where the caller's are known."""
 
     def dim(d: Dim) -> Dim:
@@ -191,9 +193,7 @@ def _with_sizes(t: Type, sizes: dict[str, Dim], names: set[str]) -> Type:
     if isinstance(t, TileType):
         return tile(shape(t.shape) or (), t.dtype, shape(t.valid), t.memory, t.layout, t.memref)
     if isinstance(t, TensorType):
-        return TensorType(
-            shape(t.shape) or (), t.dtype, shape(t.stride), t.layout, shape(t.valid), t.kind, t.memref
-        )
+        return TensorType(shape(t.shape) or (), t.dtype, shape(t.stride), t.layout, shape(t.valid), t.kind, t.memref)
     return UNKNOWN if isinstance(t, OpaqueType) and t == UNKNOWN else t
 
 

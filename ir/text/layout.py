@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..types import Dim
 
 #: Layouts of tensors in global memory; the first is what a plain tensor has.
-TENSOR_LAYOUTS = ("ND", "DN", "NZ")
+TENSOR_LAYOUTS = ("ND", "DN", "NZ", "MX_A_ZZ", "MX_B_NN")
 DEFAULT_TENSOR_LAYOUT = TENSOR_LAYOUTS[0]
 
 # Per memory space: block layout, layout inside a block, bytes of a block (source: the language's tile views).

@@ -14,7 +14,7 @@ from ..types import UNKNOWN, Type
 from .annotations import TypeReader
 from .control import Control
 from .dataflow import Dataflow
-from .functions import decorator_of, read_signature
+from .functions import decorator_of, global_sizes, read_signature
 from .module import Module, NotLiteral, Signature
 from .resolve import Target
 from .source import Source, first_span, too_deep
@@ -148,11 +148,7 @@ class _Reading:
             self.module.constants[name] = value
 
     def _class(self, s: ast.ClassDef, found: list[tuple[ast.FunctionDef, ast.expr]]) -> None:
-        methods = [
-            (f, decorator_of(self.module, f, _FUNCTION_ROOTS))
-            for f in s.body
-            if isinstance(f, ast.FunctionDef)
-        ]
+        methods = [(f, decorator_of(self.module, f, _FUNCTION_ROOTS)) for f in s.body if isinstance(f, ast.FunctionDef)]
         if decorator_of(self.module, s, ("pl.program",)) is None and not any(d for _, d in methods):
             self._skipped(s, f"class {s.name} has no @pl.program and is left out")
             return
@@ -173,9 +169,7 @@ class _Reading:
                 case ast.Expr(value=ast.Constant()) | ast.Pass():
                     pass
                 case _:
-                    raise error(
-                        "TG002", "a statement outside the program's functions", self.source.span(item)
-                    )
+                    raise error("TG002", "a statement outside the program's functions", self.source.span(item))
 
     def _header(self, node: ast.FunctionDef, decorator: ast.expr) -> None:
         if node.name in self.module.signatures:
@@ -224,8 +218,11 @@ class _Reading:
         """Return the result types, from the annotation or the returns, which must agree."""
         returns = [s for s in walk(block(state.out)) if isinstance(s, Return)]
         declared = signature.results
+        known = {p.value.name for p in signature.params} | set(self.module.dynamic.values())
         for r in returns:
-            found = tuple(type_of(o) or UNKNOWN for o in r.operands)
+            found = tuple(
+                global_sizes(self.module, signature.node.name, type_of(o) or UNKNOWN, known) for o in r.operands
+            )
             if declared is None:
                 declared = found
             try:

@@ -82,11 +82,11 @@ def resolve(text: str) -> Target:
     space, _, short = name.rpartition(".")
     if prefix == "pl" and not space:
         found = [d.name for d in UNIFIED.get(short, [])] or [
-            n
-            for n in (f"tile.{short}", f"tensor.{short}", f"scalar.{short}", *_SHORT.get(short, ()))
-            if n in OPS
+            n for n in (f"tile.{short}", f"tensor.{short}", f"scalar.{short}", *_SHORT.get(short, ())) if n in OPS
         ]
         if found:
+            # On two scalars the unified spelling is plain arithmetic.
+            found += [n for n in (f"scalar.{short}",) if n in OPS and n not in found]
             return Target(text, tuple(plan(n) for n in found), unified=True)
         return Target(text, (), hint=did_you_mean(short, [*UNIFIED, *_SHORT], "pl."))
     if prefix == "pld" and space == "pld":

@@ -124,9 +124,7 @@ def first_span(problem: TileggError, span: Span | None) -> TileggError:
         return problem
     return TileggError(
         *(
-            d
-            if d.span is not None
-            else Diagnostic(d.code, d.message, span, d.reason, d.hint, d.severity, d.notes)
+            d if d.span is not None else Diagnostic(d.code, d.message, span, d.reason, d.hint, d.severity, d.notes)
             for d in problem.diagnostics
         )
     )

@@ -49,6 +49,8 @@ class Frame:
     loop: bool
     carried: tuple[str, ...] = ()
     yielded: Yielded | None = None
+    #: Names that a yield before a jump gives the loop's results.
+    names: tuple[str, ...] = ()
     jumped: bool = False
 
 
@@ -120,7 +122,8 @@ class State:
         if node.id in self.module.dynamic:
             return Value(self.module.dynamic[node.id], _INDEX)
         if isinstance(found, ast.AST):
-            raise error("TG006", f"{node.id} is no run-time value", self.span(node))
+            hint = "nothing is executed: write the value itself at module level"
+            raise error("TG006", f"{node.id} is not a literal constant", self.span(node), hint=hint)
         if node.id == "None":
             return None
         known = [*self.names, *self.module.constants]
@@ -179,8 +182,7 @@ def outer_dim(module: Module, node: ast.Name) -> Dim:
         "TG016",
         f"{name} is not defined and was taken as a dynamic dimension",
         node,
-        hint=did_you_mean(name, [*module.constants, *module.dynamic])
-        or f'declare it: {name} = pl.dynamic("{name}")',
+        hint=did_you_mean(name, [*module.constants, *module.dynamic]) or f'declare it: {name} = pl.dynamic("{name}")',
         severity="warning",
         once=name,
     )
@@ -217,9 +219,7 @@ def _typed(value: bool | int | float, dtype: DType, span: Span | None) -> Const:
     whole = int(value)
     if not dtype.min_value <= whole <= dtype.max_value:
         limits = f"{dtype.min_value} to {dtype.max_value}"
-        raise error(
-            "TG011", f"{_short(whole)} does not fit {dtype.name}", span, reason=f"its range is {limits}"
-        )
+        raise error("TG011", f"{_short(whole)} does not fit {dtype.name}", span, reason=f"its range is {limits}")
     return index(whole) if dtype is INDEX else Const(whole, dtype)
 
 
@@ -267,9 +267,7 @@ def round_literal(value: float, dtype: DType, span: Span | None) -> float:
     else:
         rounded = _round_generic(value, dtype)
     if abs(rounded) > dtype.max_value or (rounded < 0 and not dtype.has_sign):
-        raise error(
-            "TG011", f"{value} does not fit {dtype.name}", span, reason=f"it reaches {dtype.max_value}"
-        )
+        raise error("TG011", f"{value} does not fit {dtype.name}", span, reason=f"it reaches {dtype.max_value}")
     return rounded
 
 

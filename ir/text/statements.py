@@ -38,11 +38,7 @@ class Statements(Subscripts):
                 reader = readers.get(s.__class__)
                 if reader is None:
                     raise self._outside_statement(s)
-                if (
-                    self.frames
-                    and self.frames[-1].yielded is not None
-                    and not isinstance(s, ast.Break | ast.Continue)
-                ):
+                if self.frames and self.frames[-1].yielded is not None and not isinstance(s, ast.Break | ast.Continue):
                     raise error("TG014", "a yield must be the last statement of its block", self.span(s))
                 reader(self, s)
             except TileggError as problem:
@@ -169,9 +165,7 @@ class Statements(Subscripts):
             results = self.call_results(node, tuple(names), None)
             if len(results) == len(names) > 1 or (len(names) == 1 and len(results) == 1):
                 return
-            raise error(
-                "TG005", f"the call gives {len(results)} results for {len(names)} names", self.span(s)
-            )
+            raise error("TG005", f"the call gives {len(results)} results for {len(names)} names", self.span(s))
         values = self.value(node)
         if not isinstance(values, tuple) or len(values) != len(names):
             count = len(values) if isinstance(values, tuple) else 1
@@ -229,14 +223,14 @@ class Statements(Subscripts):
             return False
         return self.module.dotted(func) == "pl.yield_"
 
-    def _yield(
-        self, names: tuple[str, ...], node: ast.Call, types: tuple[Type | None, ...], s: ast.stmt
-    ) -> None:
+    def _yield(self, names: tuple[str, ...], node: ast.Call, types: tuple[Type | None, ...], s: ast.stmt) -> None:
         if node.keywords:
             raise error("TG005", "pl.yield_ takes no keywords", self.span(node))
         if not self.frames:
             raise error("TG014", "a yield outside a loop or branch", self.span(s))
         operands = tuple(self._yielded(a) for a in node.args)
+        if not operands and not names:
+            return
         if names and len(names) != len(operands):
             message = f"{len(operands)} values are yielded to {len(names)} names"
             raise error("TG014", message, self.span(s))
@@ -258,6 +252,7 @@ class Statements(Subscripts):
         frame = self.frames[-1]
         if frame.yielded is not None:
             operands = frame.yielded.operands
+            loop.names = loop.names or frame.yielded.names
             frame.yielded = None
         else:
             operands = tuple(self._current(n, s) for n in loop.carried)

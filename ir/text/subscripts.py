@@ -9,8 +9,8 @@ from typing import Any
 from ..diagnostics import error
 from ..infer import merge_types, type_of
 from ..op import OPS
-from ..program import Const, Operand, Value, index
-from ..types import UNKNOWN, OpaqueType, ScalarType, TensorType, TileType, TupleType, Type
+from ..program import Const, Op, Operand, Value, index
+from ..types import OpaqueType, ScalarType, TensorType, TileType, TupleType, Type
 from .calls import Calls
 
 
@@ -33,8 +33,12 @@ class Subscripts(Calls):
         if isinstance(base, tuple):
             return self._item(base, node)
         t = type_of(base)
-        if isinstance(t, TupleType | OpaqueType):
+        if isinstance(t, TupleType):
             return self._project(base, t, node, name, written)
+        if isinstance(t, OpaqueType):
+            operands = (base, *self._indices(node))
+            span = self.span(node)
+            return self.finish("getitem", operands, {}, merge_types(None, written, span), name, span)
         if not isinstance(t, TensorType | TileType):
             raise error("TG006", f"a {t} has no elements", self.span(node))
         region = self.region(node, t)
@@ -68,23 +72,21 @@ class Subscripts(Calls):
         return at
 
     def _project(
-        self,
-        base: Operand,
-        t: TupleType | OpaqueType,
-        node: ast.Subscript,
-        name: str | None,
-        written: Type | None,
+        self, base: Operand, t: TupleType, node: ast.Subscript, name: str | None, written: Type | None
     ) -> Operand:
         at = self._position(node)
-        inferred: Type = UNKNOWN
-        if isinstance(t, TupleType):
-            if not 0 <= at < len(t.items):
-                raise error("TG008", f"index {at} of {len(t.items)} values", self.span(node))
-            inferred = t.items[at]
+        if not 0 <= at < len(t.items):
+            raise error("TG008", f"index {at} of {len(t.items)} values", self.span(node))
         span = self.span(node)
-        return self.finish(
-            "tuple.get", (base,), {"index": at}, merge_types(inferred, written, span), name, span
-        )
+        return self.finish("getitem", (base, index(at)), {}, merge_types(t.items[at], written, span), name, span)
+
+    def _indices(self, node: ast.Subscript) -> list[Operand]:
+        """Return the scalar indices into a value of unknown type; raises TG002 for slices."""
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if any(isinstance(p, ast.Slice) for p in parts):
+            hint = "annotate the value with its type"
+            raise error("TG002", "a value of unknown type cannot be sliced", self.span(node), hint=hint)
+        return [self.scalar(p) for p in parts]
 
     # -- regions -----------------------------------------------------------------------------------------
 
@@ -118,9 +120,15 @@ class Subscripts(Calls):
             return found
         if size.isidentifier():
             return Value(size, index(0).type)
-        raise error(
-            "TG002", f"give both ends of the slice: the size {size} is an expression", self.span(node)
-        )
+        # The expression is over value names; read it with those as its names.
+        expression = ast.parse(size, mode="eval").body
+        outer = self.names
+        self.names = {v.name: v for v in outer.values() if isinstance(v, Value)}
+        self.names |= {d: Value(d, index(0).type) for d in self.module.dynamic.values()}
+        try:
+            return self.scalar(_located(expression, node))
+        finally:
+            self.names = outer
 
     def _slice(self, part: ast.Slice, whole: Operand) -> tuple[Operand, Operand]:
         if part.step is not None:
@@ -153,6 +161,9 @@ class Subscripts(Calls):
         name = target.value.id
         base = self.lookup(target.value)
         t, tv = type_of(base), type_of(value)
+        if isinstance(t, OpaqueType):
+            self.out.append(Op("setitem", (base, value, *self._indices(target)), {}, (), self.span(node)))
+            return
         if not isinstance(t, TensorType | TileType):
             raise error("TG006", f"a {t} cannot be written into", self.span(target))
         region = self.region(target, t)
@@ -167,10 +178,11 @@ class Subscripts(Calls):
             self._check_extent(region, tv, target)
             self.emit("tile.store", (value, region.offsets, base, None), {}, node, name, None)
             return
-        if not isinstance(tv, TensorType | TileType):
+        if not isinstance(tv, TensorType | TileType | OpaqueType):
             raise error("TG006", f"a {tv or 'list'} cannot be written there", self.span(node))
         full = f"{'tile' if isinstance(t, TileType) else 'tensor'}.assemble"
-        self._check_extent(region, tv, target)
+        if not isinstance(tv, OpaqueType):
+            self._check_extent(region, tv, target)
         self.emit(full if full in OPS else f"pl.{full}", (base, value, region.offsets), {}, node, name, t)
 
     def _check_extent(self, region: Region, t: TensorType | TileType, node: ast.AST) -> None:
@@ -179,9 +191,14 @@ class Subscripts(Calls):
         while len(have) > len(kept) and have[0] == 1:
             have = have[1:]
         sizes = [int(s.value) if isinstance(s, Const) else None for s in kept]
-        fits = len(have) == len(sizes) and all(
-            s is None or isinstance(h, str) or h == s for h, s in zip(have, sizes)
-        )
+        fits = len(have) == len(sizes) and all(s is None or isinstance(h, str) or h == s for h, s in zip(have, sizes))
         if not fits:
             message = f"{t} does not have the extent of the subscript"
             raise error("TG008", message, self.span(node), hint="slice exactly the part that is written")
+
+
+def _located(tree: ast.expr, node: ast.AST) -> ast.expr:
+    """Give every node of a new tree the place of ``node``."""
+    for part in ast.walk(tree):
+        ast.copy_location(part, node)
+    return tree

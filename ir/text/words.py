@@ -33,14 +33,10 @@ class Words:
 _ATOMIC = {"none": "None_", "add": "Add"}
 _TABLE: dict[Kind, Words] = {
     Kind.MODE: Words("round mode", ROUND_MODES, {}, lambda w: f'"{w}"'),
-    Kind.SATURATION: Words(
-        "saturation mode", ("off", "on"), {"false": "off", "true": "on"}, lambda w: f'"{w}"'
-    ),
+    Kind.SATURATION: Words("saturation mode", ("off", "on"), {"false": "off", "true": "on"}, lambda w: f'"{w}"'),
     Kind.COMPARE: Words("comparison", COMPARISONS, {}, lambda w: str(COMPARISONS.index(w))),
     Kind.MEMORY: Words("memory space", MEMORY_SPACES, {}, lambda w: f"pl.Mem.{w}"),
-    Kind.ATOMIC: Words(
-        "atomic type", ("none", "add"), {"none_": "none"}, lambda w: f"pl.AtomicType.{_ATOMIC[w]}"
-    ),
+    Kind.ATOMIC: Words("atomic type", ("none", "add"), {"none_": "none"}, lambda w: f"pl.AtomicType.{_ATOMIC[w]}"),
     Kind.PAD: Words("pad value", ("null", "zero", "max", "min"), {}, lambda w: f"pl.PadValue.{w}"),
 }
 _LOOKUP = {kind: {w.lower(): w for w in row.words} | row.aliases for kind, row in _TABLE.items()}

@@ -63,13 +63,20 @@ def _make(name: str) -> Render:
         return _infix(INFIX[name])
     if name in PREFIX:
         return _prefix(PREFIX[name])
-    if name == "tuple.get":
-        return lambda op, text: f"{text(op.operands[0])}[{op.attrs['index']}]"
+    if name == "getitem":
+        return lambda op, text: f"{text(op.operands[0])}[{', '.join(map(text, op.operands[1:]))}]"
+    if name == "setitem":
+        return _set_item
     if name == "call":
         return lambda op, text: _loose(f"self.{op.attrs['callee']}", op, text)
     if name in OPS:
         return _declared(name)
     return lambda op, text: _loose(name, op, text)
+
+
+def _set_item(op: Op, text: Callable[[Operand], str]) -> str:
+    base, value, *indices = op.operands
+    return f"{text(base)}[{', '.join(map(text, indices))}] = {text(value)}"
 
 
 def _infix(symbol: str) -> Render:
@@ -135,7 +142,7 @@ def _declared(name: str) -> Render:
             elif fixed.get(key) is not None:
                 parts.append(f"{key}={fixed[key]}")
         if "attrs" in attrs:
-            parts.append(_dictionary(attrs["attrs"]))
+            parts.append(print_dictionary(attrs["attrs"]))
         return f"{call}({', '.join(parts)})"
 
     return render
@@ -152,7 +159,8 @@ def _attr_text(slot: Slot, value: Any) -> str:
     return show_attr(slot.param.kind, value)
 
 
-def _dictionary(pairs: Any) -> str:
+def print_dictionary(pairs: Any) -> str:
+    """Return the ``attrs={...}`` argument of a dump."""
     return "attrs={" + ", ".join(f"{quoted(k)}: {v}" for k, v in pairs) + "}"
 
 
@@ -164,7 +172,7 @@ def _loose(call: str, op: Op, text: Callable[[Operand], str]) -> str:
     parts += [f"{k}={text(o)}" for k, o in zip(keywords, op.operands[plain:])]
     for key, value in attrs.items():
         if key == "attrs":
-            parts.append(_dictionary(value))
+            parts.append(print_dictionary(value))
         elif key not in ("callee", "keywords"):
             parts.append(f"{key}={value}")
     return f"{call}({', '.join(parts)})"

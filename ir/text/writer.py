@@ -28,7 +28,7 @@ from ..program import (
     flat_operands,
 )
 from ..types import Type
-from .write_ops import print_operand, renderer
+from .write_ops import print_dictionary, print_operand, renderer
 from .write_types import print_type
 
 _INDENT = "    "
@@ -96,13 +96,7 @@ class _Writer:
             t = self.type(p.value.type)
             params.append(f"{p.value.name}: " + (t if p.direction == "In" else f"pl.{p.direction}[{t}]"))
         results = [self.type(t) for t in f.results]
-        arrow = (
-            ""
-            if not results
-            else f" -> {results[0]}"
-            if len(results) == 1
-            else f" -> tuple[{', '.join(results)}]"
-        )
+        arrow = "" if not results else f" -> {results[0]}" if len(results) == 1 else f" -> tuple[{', '.join(results)}]"
         line = f"{indent}def {f.name}({', '.join(params)}){arrow}:"
         if len(line) <= _WIDTH:
             self.lines.append(line)
@@ -178,9 +172,7 @@ class _Writer:
             self.lines.append(f"{indent}{v.name}: {self.type(v.type)} = pl.yield_({values})")
         else:
             names = ", ".join(v.name for v in results)
-            self.lines.append(
-                f"{indent}{names} = pl.yield_({values})" if names else f"{indent}pl.yield_({values})"
-            )
+            self.lines.append(f"{indent}{names} = pl.yield_({values})" if names else f"{indent}pl.yield_({values})")
 
     # -- loops -------------------------------------------------------------------------------------------
 
@@ -189,7 +181,8 @@ class _Writer:
         plain_step = isinstance(step, Const) and step.value == 1
         from_zero = isinstance(start, Const) and start.value == 0
         shown = [stop] if plain_step and from_zero else [start, stop] if plain_step else [start, stop, step]
-        words = [print_operand(o) for o in shown] + [f"{k}={v}" for k, v in s.attrs.items() if k != "attrs"]
+        words = [print_operand(o) for o in shown]
+        words += [print_dictionary(v) if k == "attrs" else f"{k}={v}" for k, v in s.attrs.items()]
         words += [_inits(s.carried)] if s.carried else []
         head = s.var.name + (f", {_tuple([c.arg.name for c in s.carried])}" if s.carried else "")
         self.lines.append(f"{indent}for {head} in pl.{s.kind}({', '.join(words)}):")
@@ -202,9 +195,7 @@ class _Writer:
         inner = indent + _INDENT
         names = _tuple([c.arg.name for c in s.carried])
         words = _inits(s.carried) if s.carried else ""
-        self.lines.append(
-            f"{indent}for {names} in pl.while_({words}):" if s.carried else f"{indent}while True:"
-        )
+        self.lines.append(f"{indent}for {names} in pl.while_({words}):" if s.carried else f"{indent}while True:")
         if not s.carried:
             self.lines.pop()
             self._plain_while(s, indent)
@@ -240,11 +231,7 @@ class _Writer:
             return print_operand(s.cond)
         ops: dict[str, Op] = {}
         for number, op in enumerate(s.head.statements):
-            if (
-                not isinstance(op, Op)
-                or len(op.results) != 1
-                or op.result.name != self._generated("cond", number)
-            ):
+            if not isinstance(op, Op) or len(op.results) != 1 or op.result.name != self._generated("cond", number):
                 return None
             ops[op.result.name] = op
         order: list[str] = []
