@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from ..ir.diagnostics import TileggError
 from ..ir.dtypes import DTYPES, DType
 from .paths import Road, edges_from, listed
 from .paths_rank import RankedRoad, best_roads
-from .target import Target
+from .target import Target, load_target
 
 #: The modes whose roads are shown: the default one, and the one most programs ask for.
 SHOWN_MODES = ("round", "rint")
@@ -92,3 +94,23 @@ def _further(target: Target, pairs: list[tuple[DType, DType]]) -> Iterator[str]:
         modes = "all" if len(proved) == len(_PROOF_MODES) else ", ".join(proved)
         between = " → ".join(hop.dst.name for hop in road.hops[:-1])
         yield f"| {src.name} | {dst.name} | {road.instructions} | via {between} | {modes} | {road.proof} |"
+
+
+def updated(text: str) -> str:
+    """Return a document with the tables between ``<!-- casts NAME -->`` and ``<!-- end -->`` made anew."""
+    pieces = text.split("<!-- casts ")
+    for i, piece in enumerate(pieces[1:], 1):
+        name, rest = piece.split(" -->\n", 1)
+        after = rest.split("<!-- end -->", 1)[1]
+        pieces[i] = f"{name} -->\n{docs_table(load_target(name))}<!-- end -->{after}"
+    return "<!-- casts ".join(pieces)
+
+
+def main(path: str) -> None:
+    """Write the tables of a document anew, in place."""
+    document = Path(path)
+    document.write_text(updated(document.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

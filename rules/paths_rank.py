@@ -15,7 +15,7 @@ from ..ir.diagnostics import Span, TileggError, error
 from ..ir.dtypes import DType
 from ..ir.valueset import ValueSet
 from .cost import Instr, cycles
-from .paths import MAX_HOPS, Road, page_rank, roads
+from .paths import MAX_HOPS, Road, edges_from, page_rank, roads
 from .target import Target
 
 OBJECTIVES = ("cycles", "instructions", "accuracy")
@@ -146,12 +146,19 @@ def _known(what: str, word: str, words: Sequence[str]) -> None:
 
 def no_road(target: Target, src: DType, dst: DType, span: Span | None = None) -> TileggError:
     """Return the TG020 error of a pair without a legal chain."""
+    direct = ", ".join(edge.dst.name for edge in edges_from(target).get(src, ()))
+    if direct:
+        reason = (
+            f"every chain loses values that {dst.name} can hold ({src.name} converts natively to {direct})"
+        )
+    else:
+        reason = f"{src.name} has no native conversion"
     return error(
         "TG020",
         f"{src.name} cannot be converted to {dst.name} on {target.name}",
         span,
-        reason=f"every chain of native casts loses values that {dst.name} can hold, or there is none",
-        hint="narrow the values first (a clamp or an assume), or go through a wider destination",
+        reason=reason,
+        hint="narrow the values first, by a clamp or an assume",
     )
 
 

@@ -20,6 +20,7 @@ from typing import Any
 from ..ir.convert import parse_mode
 from ..ir.dtypes import DType
 from ..ir.valueset import ValueSet
+from .paths import MAX_HOPS
 from .paths_rank import RankedRoad, best_roads, pareto_front
 from .target import Target
 
@@ -122,8 +123,16 @@ def render_text(explored: Explored) -> str:
             f"{mark:<{max(widths[0], 1)}} {count:>{widths[1]}} {cycles:>{widths[2]}}  {text:<{widths[3]}}  "
             f"{accuracy}".rstrip()
         )
-    lines.append("* no other chain is both cheaper and more accurate")
+    lines.append("* on the Pareto front of cycles and error")
+    lines += [_NONE_EXACT] * (not _any_exact(explored))
     return "\n".join(lines) + "\n"
+
+
+_NONE_EXACT = f"no chain of up to {MAX_HOPS} casts is exact for every value"
+
+
+def _any_exact(explored: Explored) -> bool:
+    return any(chain["class"] == "exact" for chain in explored["chains"])
 
 
 # -- picture -----------------------------------------------------------------------------------------------
@@ -158,9 +167,9 @@ def render_svg(explored: Explored) -> str:
     ]
     for i, chain in enumerate(chains):
         parts += _lane(explored["src"], chain, _TOP + i * _LANE, step, _LEFT + hops * step + _BOX[0] + 24)
-    parts.append(
-        _text(_LEFT, height - 16, "numbers: cycles; green: exact; orange: may differ; ★: Pareto front", "s")
-    )
+    legend = "numbers: cycles; green: exact; orange: may differ; ★: Pareto front"
+    legend += "" if _any_exact(explored) else f"; {_NONE_EXACT}"
+    parts.append(_text(_LEFT, height - 16, legend, "s"))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
