@@ -44,6 +44,7 @@ CODES: dict[str, str] = {
     "TG031": "two programs differ",
     "TG032": "the interpreter cannot evaluate the operation",
     "TG040": "unknown target, objective, contract or option value",
+    "TG090": "an internal fault of tilegg",
 }
 
 
