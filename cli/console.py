@@ -1,0 +1,119 @@
+"""What goes to stderr: diagnostics in the asked form, remarks, the summary line, progress on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterable
+from typing import Any, TextIO
+
+from ..ir.diagnostics import Diagnostic, Span, TileggError, to_sarif
+
+
+class Console:
+    """The messages of one command; text diagnostics appear at once, JSON and SARIF as one document at the end.
+
+    ``json_stdout`` is set by verbs that print JSON to stdout: a failure is then a JSON object there, too.
+    """
+
+    def __init__(self, args: Namespace) -> None:
+        self.form: str = args.diagnostics
+        self.quiet: bool = args.quiet
+        self.color = _wants_color(args.color, sys.stderr)
+        self.json_stdout = False
+        self.sources: dict[str, str] = {}
+        self.read_files: dict[str, bytes] = {}
+        self._held: list[Diagnostic] = []
+        self._progress_shown = False
+
+    @property
+    def start(self) -> Span | None:
+        """The start of the first input read, for problems that have no better place."""
+        return next((Span(name, 1, 1, 1, 1) for name in self.sources), None)
+
+    def report(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Show diagnostics; remarks are left out when quiet."""
+        for d in diagnostics:
+            if d.severity == "remark" and self.quiet:
+                continue
+            if self.form == "text":
+                self._clear_progress()
+                source = self.sources.get(d.span.file) if d.span else None
+                print(d.render(source, self.color), file=sys.stderr)
+            else:
+                self._held.append(d)
+
+    def fail(self, problem: TileggError) -> int:
+        """Show the diagnostics of a failure and return the exit code 1."""
+        self.report(problem.diagnostics)
+        if self.json_stdout:
+            print_json({"schema": 1, "diagnostics": [d.to_json() for d in problem.diagnostics]})
+        return 1
+
+    def finish(self) -> None:
+        """Write what was held back."""
+        self._clear_progress()
+        if self.form == "json":
+            held = {"schema": 1, "diagnostics": [d.to_json() for d in self._held]}
+            print(json.dumps(held, indent=2), file=sys.stderr)
+        elif self.form == "sarif":
+            from .. import __version__
+
+            print(json.dumps(to_sarif(self._held, __version__), indent=2), file=sys.stderr)
+        self._held = []
+
+    def note(self, text: str) -> None:
+        """Show a line for people, such as the summary; stderr stays a pure document in the other forms."""
+        if not self.quiet and self.form == "text":
+            self.always(text)
+
+    def always(self, text: str) -> None:
+        """Show text that was asked for, whatever the form."""
+        self._clear_progress()
+        print(text, file=sys.stderr)
+
+    def progress(self, what: str) -> Callable[[int, int], None] | None:
+        """Return a function that shows ``done`` of ``total`` in place, or ``None`` off a terminal."""
+        if self.quiet or self.form != "text" or not sys.stderr.isatty():
+            return None
+
+        def show(done: int, total: int) -> None:
+            # About a hundred updates in all: drawing must not cost time.
+            if done == total or done % max(1, total // 100) == 0:
+                self._progress_shown = True
+                print(f"\r\x1b[K{what} {done}/{total}", end="", file=sys.stderr, flush=True)
+
+        return show
+
+    def _clear_progress(self) -> None:
+        if self._progress_shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            self._progress_shown = False
+
+
+def _wants_color(choice: str, stream: TextIO) -> bool:
+    if choice != "auto":
+        return choice == "always"
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def print_json(value: Any) -> None:
+    """Print a JSON document to stdout."""
+    print(json_text(value), end="")
+
+
+def json_text(value: Any) -> str:
+    """Return a JSON document; numbers that JSON cannot write become words."""
+    return json.dumps(_plain(value), indent=2, allow_nan=False) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return str(value)
+    return value

@@ -1,0 +1,220 @@
+"""``lower`` and ``explain``: the main job, and why each instruction was chosen."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from .console import Console
+from .words import count, seconds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..extract.lowered import Lowered
+    from ..ir.program import Program
+    from .options import Verbs
+    from .programs import Clock
+
+OBJECTIVES = ("cycles", "instructions", "accuracy")
+CONTRACTS = ("exact", "faithful")
+PASSES = ("parse", "saturate", "extract", "emit", "all")
+#: The time limit of a region's exact search when none is given, in seconds.
+_SECONDS = 1.0
+_NODES = 200_000
+
+
+def add(verbs: Verbs) -> None:
+    """Add the verbs of this file."""
+    _add_lower(verbs)
+    _add_explain(verbs)
+
+
+def _add_lower(verbs: Verbs) -> None:
+    p = verbs.add(
+        "lower",
+        lower,
+        "write the cheapest legal form of a program for a target",
+        "  tilegg lower kernel.py --arch a5 -o kernel.pto\n"
+        "  tilegg lower kernel.py --arch a2a3 --emit ir --contract exact\n"
+        "  cat kernel.py | tilegg lower - --arch a5 --emit json --objective instructions",
+    )
+    add_lowering_options(p)
+    p.add_argument("-o", "--output", metavar="OUT", help="the file to write (default: stdout)")
+    p.add_argument(
+        "--emit",
+        choices=("pto", "ir", "json"),
+        default="pto",
+        help="PTO assembly, the Python-syntax text, or the choices as JSON (default: pto)",
+    )
+    p.add_argument("--report", metavar="FILE", help="also write an HTML report of every choice")
+    p.add_argument("--print-after", metavar="PASS", action="append", default=[], choices=PASSES,
+                   help=f"show the program after a pass on stderr: {', '.join(PASSES)}")  # fmt: skip
+    p.add_argument("--time-passes", action="store_true", help="show the time of each pass on stderr")
+
+
+def _add_explain(verbs: Verbs) -> None:
+    p = verbs.add(
+        "explain",
+        explain,
+        "tell for every instruction the rule that chose it and what else was possible",
+        "  tilegg explain kernel.py --arch a5\n"
+        "  tilegg explain kernel.py --arch a2a3 --why-not y\n"
+        "  tilegg explain kernel.py --arch a5 --pareto --json",
+    )
+    add_lowering_options(p)
+    p.add_argument("-o", "--output", metavar="OUT", help="the file to write (default: stdout)")
+    p.add_argument("--why-not", metavar="WHAT", help="explain only why this value, line or operation came out as it did")
+    p.add_argument("--pareto", action="store_true", help="the choices that no other beats in cycles and accuracy")
+    p.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_lowering_options(p: ArgumentParser) -> None:
+    """Add the options that say how to lower."""
+    p.add_argument("input", metavar="IN", help="the program's text file, or - for stdin")
+    p.add_argument("--arch", metavar="TARGET", required=True, help="target name or file; see tilegg targets")
+    p.add_argument("--objective", choices=OBJECTIVES, default="cycles", help="what to minimise (default: cycles)")
+    p.add_argument(
+        "--contract",
+        choices=CONTRACTS,
+        default="faithful",
+        help="exact: bit for bit; faithful: a cast may take a legal chain that rounds twice, reported (default)",
+    )
+    p.add_argument("--exact", action="store_true", help="prove the optimum with the integer solver")
+    p.add_argument("--time-limit", metavar="S", type=seconds, default=_SECONDS,
+                   help="seconds a region's proof may take (default: 1)")  # fmt: skip
+    p.add_argument("--node-limit", metavar="N", type=count, default=_NODES,
+                   help=f"e-graph nodes a region may take (default: {_NODES})")  # fmt: skip
+    p.add_argument("--no-memo", action="store_true", help="solve every region anew, even repeated ones")
+
+
+def lowered_of(program: Program, args: Namespace, console: Console, clock: Clock | None = None) -> Lowered:
+    """Return the lowered program, with its remarks shown."""
+    from ..extract.lower import lower as lower_program
+    from ..extract.memo import SHARED
+
+    result = lower_program(
+        program,
+        args.arch,
+        objective=args.objective,
+        contract=args.contract,
+        exact=args.exact,
+        time_limit=args.time_limit,
+        node_limit=args.node_limit,
+        after=_printer(args, console),
+        memo=None if args.no_memo else SHARED,
+    )
+    if clock is not None:
+        clock.spent.update(result.timings)
+    console.report(result.remarks)
+    if not any(d.code == "TG024" for d in result.remarks):
+        from ..extract.faithful import inexact_casts
+
+        console.report(cast.remark() for cast in inexact_casts(result))
+    return result
+
+
+def lower(args: Namespace, console: Console) -> int:
+    """Lower one program and write it."""
+    from .files import write_all
+    from .programs import Clock, load
+
+    console.json_stdout = args.emit == "json" and args.output in (None, "-")
+    clock = Clock()
+    program = clock.timed("parse", lambda: load(args.input, console))
+    _show(args, console, "parse", program)
+    result = lowered_of(program, args, console, clock)
+    text = clock.timed("emit", lambda: _emitted(result, args.emit))
+    _show(args, console, "emit", text)
+    results: list[tuple[str | None, str | bytes]] = [(args.output, text)]
+    if args.report is not None:
+        results.insert(0, (args.report, clock.timed("report", lambda: _report(result, args.input, console))))
+    clock.timed("write", lambda: write_all(results))
+    console.note(summary(result))
+    if args.time_passes:
+        console.always(clock.table())
+    return 0
+
+
+def _emitted(result: Lowered, form: str) -> str:
+    if form == "ir":
+        from ..ir.text import print_program
+
+        return print_program(result.program)
+    if form == "json":
+        from ..extract.report_json import to_json
+        from .console import json_text
+
+        return json_text(to_json(result))
+    from ..codegen.emit import emit
+
+    return emit(result)
+
+
+def _report(result: Lowered, path: str, console: Console) -> str:
+    from ..extract.report_html import to_html
+
+    return to_html(result, next(iter(console.sources.values()), ""))
+
+
+def summary(result: Lowered) -> str:
+    """Return the line that says what was gained."""
+    now, plain = result.totals, result.plain
+    gain = f" ({(now.cycles - plain.cycles) / plain.cycles:+.1%})" if plain.cycles else ""
+    proved = "optimum proved" if result.optimum == "proved" else f"within {result.gap:.2%} of the optimum"
+    return (
+        f"{result.arch}: {_plural(now.instructions, 'instruction')}, {now.cycles:.0f} cycles; plain lowering "
+        f"{plain.instructions}, {plain.cycles:.0f} cycles{gain}; {proved} for {result.objective}"
+    )
+
+
+def _plural(n: int, noun: str) -> str:
+    return f"{n} {noun}{'s' * (n != 1)}"
+
+
+# -- what passes made --------------------------------------------------------------------------------------
+
+
+def _printer(args: Namespace, console: Console) -> Any:
+    """Return the function that shows what passes made, if any was asked for."""
+    if not getattr(args, "print_after", None):
+        return None
+    return lambda name, thing: _show(args, console, name, thing)
+
+
+def _show(args: Namespace, console: Console, name: str, thing: Any) -> None:
+    if name in args.print_after or "all" in args.print_after:
+        console.always(f"# ----- after {name} -----\n{_text(thing)}")
+
+
+def _text(thing: Any) -> str:
+    from ..ir.program import Program
+    from ..rewrite.graph import Graph
+    from .graphs import graph_text
+
+    if isinstance(thing, Program):
+        from ..ir.text import print_program
+
+        return print_program(thing).rstrip()
+    return graph_text(thing) if isinstance(thing, Graph) else str(thing).rstrip()
+
+
+# -- explain -----------------------------------------------------------------------------------------------
+
+
+def explain(args: Namespace, console: Console) -> int:
+    """Explain the choices of one lowering."""
+    from .files import write
+    from .programs import load
+
+    console.json_stdout = args.json and args.output in (None, "-")
+    result = lowered_of(load(args.input, console), args, console)
+    write(args.output, _explained(result, args))
+    console.note(summary(result))
+    return 0
+
+
+def _explained(result: Lowered, args: Namespace) -> str:
+    from ..extract.explain import explain as explanation
+
+    found = explanation(result)
+    return str(found.render())

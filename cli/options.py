@@ -1,0 +1,84 @@
+"""The argument parser: every verb with its options; building it imports nothing heavy."""
+
+from __future__ import annotations
+
+import argparse
+
+from .. import __version__
+from . import casts, catalog, check, lower, runs
+
+_EPILOG = """\
+exit codes: 0 done, 1 diagnostics or a difference found, 2 wrong usage
+
+examples:
+  tilegg lower kernel.py --arch a5 -o kernel.pto
+  tilegg casts fp32 int8 --arch a2a3 --mode rint
+  tilegg verify kernel.py --arch a5
+  tilegg check kernel.py --json
+"""
+
+
+class Verbs:
+    """Adds verbs: each gets the shared options and a function ``run(args, console) -> exit code``."""
+
+    def __init__(self, subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+        self._subparsers = subparsers
+        self._shared = _shared_options()
+
+    def add(self, name: str, run: Run, summary: str, examples: str) -> argparse.ArgumentParser:
+        """Return the parser of a new verb, to which the caller adds arguments."""
+        made = self._subparsers.add_parser(
+            name,
+            help=summary,
+            description=summary[0].upper() + summary[1:] + ".",
+            epilog=f"examples:\n{examples}",
+            parents=[self._shared],
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        made.set_defaults(run=run, verb=name)
+        return made
+
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .console import Console
+
+    Run = Callable[[argparse.Namespace, Console], int]
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    made = argparse.ArgumentParser(
+        prog="tilegg",
+        description="An e-graph optimizer for tile programs: tile program in, cheapest legal PTO assembly out.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    made.add_argument("--version", action="version", version=f"tilegg {__version__}")
+    verbs = Verbs(made.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True))
+    for group in (lower, casts, runs, check, catalog):
+        group.add(verbs)
+    return made
+
+
+def _shared_options() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(add_help=False)
+    group = made.add_argument_group("messages")
+    group.add_argument("-q", "--quiet", action="store_true", help="no remarks, summary and progress on stderr")
+    group.add_argument(
+        "--diagnostics",
+        choices=("text", "json", "sarif"),
+        default="text",
+        help="form of the diagnostics on stderr (default: text, with the source line)",
+    )
+    group.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="colour of text diagnostics (auto: on a terminal, unless NO_COLOR is set)",
+    )
+    return made
