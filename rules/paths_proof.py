@@ -168,7 +168,7 @@ def step_places(request: Conversion, line: Line) -> Array | None:
         reached = (reached[:-1] + reached[1:]) / 2
     found = np.unique(line.below(reached))
     ends = np.array([line.first, line.last], np.int64)
-    near = [np.maximum(found, line.first + 1) - 1, found, np.minimum(found, line.last - 1) + 1]
+    near = [found - (found > line.first), found, found + (found < line.last)]
     return np.unique(np.clip(np.concatenate([*near, ends]), line.first, line.last))
 
 

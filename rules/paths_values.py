@@ -124,7 +124,7 @@ def hostile(src: DType, values: ValueSet) -> Array:
         return specials(src, values)
     powers = np.ldexp(1.0, np.arange(src.quantum_exponent if src.is_float else 0, 64))
     signed = line.below(np.concatenate([-powers, np.zeros(1), powers]))
-    near = np.concatenate([np.maximum(signed, line.first + 2) - 2 + i for i in range(5)])
+    near = np.concatenate([np.maximum(signed, min(line.first, 2**62) + 2) - 2 + i for i in range(5)])
     generator = np.random.default_rng(20260101)
     chance = generator.integers(line.first, line.last, 4096, np.int64, endpoint=True)
     ends = np.array([line.first, line.last], np.int64)
