@@ -8,6 +8,7 @@ from typing import Any
 
 from ..diagnostics import error
 from ..infer import merge_types, result_types, stored_attrs, type_of
+from ..literals import literal
 from ..op import Kind, kind_accepts
 from ..program import Const, Op, Operand, Value, Verbatim
 from ..types import UNKNOWN, OpaqueType, TensorType, TileType, TupleType, Type
@@ -15,7 +16,6 @@ from .arguments import Arguments, Unmodelled
 from .functions import call_results
 from .resolve import Plan, Target, resolve
 from .source import did_you_mean
-from .state import literal
 
 _MISSING: Any = object()
 #: Calls that have a meaning only in certain places, and where.

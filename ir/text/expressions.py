@@ -14,12 +14,13 @@ from typing import Any, ClassVar
 from ..diagnostics import TileggError, error
 from ..dtypes import FP32, INDEX
 from ..infer import merge_types, result_types, stored_attrs, type_of
+from ..literals import literal
 from ..op import OPS
 from ..ops.scalars import INFIX, PREFIX
 from ..program import Const, Op, Operand, Value, index
 from ..types import OpaqueType, ScalarType, TensorType, TileType, TupleType, Type
 from .module import NotLiteral
-from .state import State, literal, tensor_root
+from .state import State, tensor_root
 
 _SYMBOLS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",

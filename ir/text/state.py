@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from ..diagnostics import Diagnostic, Span, TileggError, error
-from ..dtypes import BOOL, FP16, FP32, INDEX, DType
+from ..literals import literal
 from ..program import Block, Const, Operand, Statement, Value, index
 from ..types import Dim, TensorType, Type
 from .annotations import TypeReader
@@ -188,103 +186,6 @@ def outer_dim(module: Module, node: ast.Name) -> Dim:
     )
     module.dynamic[name] = name
     return name
-
-
-def literal(value: bool | int | float, dtype: DType | None, span: Span | None) -> Const:
-    """Return the literal operand, rounded into its dtype; raises TG011 when it does not fit.
-
-    Without a dtype an int is INDEX, a float FP32, a bool BOOL.
-    """
-    if dtype is None:
-        cls = value.__class__
-        if cls is int:
-            if -(2**63) <= value < 2**63:
-                return index(value)
-            raise error("TG011", f"the integer has {value.bit_length()} bits", span)  # type: ignore[union-attr]
-        if cls is float:
-            return _fp32(value) if value == value else Const(value, FP32)
-        return Const(value, BOOL)
-    return _typed(value, dtype, span)
-
-
-def _typed(value: bool | int | float, dtype: DType, span: Span | None) -> Const:
-    if not dtype.is_numeric:
-        raise error("TG011", f"{dtype.name} has no literals", span)
-    if dtype.is_float:
-        return Const(round_literal(float_of(value, span), dtype, span), dtype)
-    if dtype is BOOL:
-        return Const(bool(value), BOOL)
-    if value != value or value in (float("inf"), float("-inf")) or value != int(value):
-        raise error("TG011", f"{value} is no integer", span, hint=f"{dtype.name} holds integers")
-    whole = int(value)
-    if not dtype.min_value <= whole <= dtype.max_value:
-        limits = f"{dtype.min_value} to {dtype.max_value}"
-        raise error("TG011", f"{_short(whole)} does not fit {dtype.name}", span, reason=f"its range is {limits}")
-    return index(whole) if dtype is INDEX else Const(whole, dtype)
-
-
-def float_of(value: int | float, span: Span | None) -> float:
-    """Return a number as a float; raises TG011 when it is too large for one."""
-    try:
-        return float(value)
-    except OverflowError:
-        raise error("TG011", "the integer is too large for a float", span) from None
-
-
-def _short(value: int) -> str:
-    return str(value) if value.bit_length() < 200 else f"an integer of {value.bit_length()} bits"
-
-
-@lru_cache(maxsize=4096)
-def _fp32_bits(text: str) -> Const | None:
-    value = float(text)
-    try:
-        return Const(struct.unpack("<f", struct.pack("<f", value))[0], FP32)
-    except OverflowError:
-        return None
-
-
-def _fp32(value: float) -> Const:
-    found = _fp32_bits(repr(value))
-    if found is None or value in (float("inf"), float("-inf")):
-        raise error("TG011", "the float does not fit FP32", reason="FP32 reaches 3.4028234663852886e+38")
-    return found
-
-
-def round_literal(value: float, dtype: DType, span: Span | None) -> float:
-    """Return the value rounded to nearest even in a float dtype; raises TG011 on overflow."""
-    if value != value or value in (float("inf"), float("-inf")):
-        special = dtype.has_nan if value != value else dtype.has_inf
-        if special:
-            return value
-        raise error("TG011", f"{dtype.name} has no {value}", span)
-    if dtype in (FP32, FP16):
-        code = "<f" if dtype is FP32 else "<e"
-        try:
-            rounded: float = struct.unpack(code, struct.pack(code, value))[0]
-        except OverflowError:
-            rounded = float("inf")
-    else:
-        rounded = _round_generic(value, dtype)
-    if abs(rounded) > dtype.max_value or (rounded < 0 and not dtype.has_sign):
-        raise error("TG011", f"{value} does not fit {dtype.name}", span, reason=f"it reaches {dtype.max_value}")
-    return rounded
-
-
-def _round_generic(value: float, dtype: DType) -> float:
-    import math
-
-    if value == 0.0:
-        return value if dtype.has_zero else float(dtype.min_positive)
-    exponent = math.frexp(value)[1] - 1
-    digits = dtype.precision_at(exponent)
-    if digits:
-        quantum = exponent - digits + 1
-    elif exponent < dtype.quantum_exponent:
-        quantum = dtype.quantum_exponent
-    else:
-        return value
-    return math.ldexp(float(round(math.ldexp(value, -quantum))), quantum)
 
 
 def tensor_root(state: State, operands: Sequence[Operand]) -> str | None:

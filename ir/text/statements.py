@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 from ..diagnostics import TileggError, error
 from ..dtypes import TASK_ID, DType
 from ..infer import merge_types
+from ..literals import literal
 from ..program import Const, Jump, Operand, Return, Scope, Statement, Value, Yield
 from ..types import UNKNOWN, ScalarType, Type, scalar
 from .dataflow import reads
 from .module import NotLiteral
 from .source import MAX_DEPTH, too_deep
-from .state import Frame, Unset, Yielded, block, literal
+from .state import Frame, Unset, Yielded, block
 from .subscripts import Subscripts
 
 _SILENT = ("pl.static_print", "pl.static_assert", "pl.dump_tag", "print")
@@ -245,7 +246,7 @@ class Statements(Subscripts):
     def _jump(self, s: Any) -> None:
         kind = "break" if isinstance(s, ast.Break) else "continue"
         loop = next((f for f in reversed(self.frames) if f.loop), None)
-        if loop is None or loop.kind in ("parallel", "unroll", "pipeline", "spmd"):
+        if loop is None or loop.kind not in ("range", "while"):
             what = f"a pl.{loop.kind} loop" if loop else "any loop"
             raise error("TG002", f"{kind} inside {what}" if loop else f"{kind} outside {what}", self.span(s),
                         hint="only pl.range and while loops can be left early")  # fmt: skip
