@@ -20,11 +20,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from .bind import bind_arguments
 from .diagnostics import error
-from .dtypes import DType, parse_dtype
-from .infer import check_operand, join_types, merge_types, result_types, stored_attrs, type_of
+from .infer import join_types, merge_types, result_types, stored_attrs, type_of
 from .literals import operand
-from .op import OPS, Kind, OpDecl, OpParam
+from .op import OPS
 from .program import (
     Block,
     Carried,
@@ -45,7 +45,6 @@ from .program import (
     Yield,
     index,
 )
-from .text.words import is_worded, read_word
 from .types import UNKNOWN, Type, scalar
 
 
@@ -62,6 +61,7 @@ class Builder:
         self._numbers: dict[str, int] = {}
         self._out: list[Statement] = []
         self._open: list[_Body] = []
+        self._in_head = False
 
     # -- operations --------------------------------------------------------------------------------------
 
@@ -79,7 +79,7 @@ class Builder:
         decl = OPS.get(name)
         if decl is None:
             raise error("TG018", f"{name} is not a declared operation", hint="Builder.verbatim adds any operation")
-        operands, attrs = _bind(decl, args, kwargs)
+        operands, attrs = bind_arguments(decl, args, kwargs)
         types = result_types(decl, operands, attrs)
         if types is None:
             types = (UNKNOWN if type is None else type,)
@@ -124,11 +124,13 @@ class Builder:
         return name
 
     def _fresh(self, stem: str) -> str:
+        # In a while loop's head these are the names a reader gives, so that a printer can nest the expression.
+        stem = "cond__arg_tmp_v" if self._in_head else f"{stem}_"
         n = self._numbers.get(stem, 0)
-        while f"{stem}_{n}" in self._names:
+        while f"{stem}{n}" in self._names:
             n += 1
         self._numbers[stem] = n + 1
-        return self._take(f"{stem}_{n}")
+        return self._take(f"{stem}{n}")
 
     def _value(self, name: str | None, stem: str, t: Type) -> Value:
         return Value(self._take(name) if name else self._fresh(stem), t)
@@ -198,7 +200,9 @@ class Builder:
         """Open a loop that runs while ``loop.condition(...)``, set before anything else in it, holds."""
         loop = Loop(self, None, self._carried(carry))
         with self._body(loop) as body:
+            self._in_head = True
             yield loop
+        self._in_head = False
         if loop._head is None:
             raise error("TG014", "the loop has no condition", hint="call loop.condition(value) first in it")
         names = loop._close(results)
@@ -308,6 +312,7 @@ class Loop(_Yields):
     def condition(self, cond: Any) -> None:
         """Set the condition of a while loop, from what has been computed in it so far."""
         self._head = (Block(tuple(self._builder._out)), operand(cond))
+        self._builder._in_head = False
 
     def _close(self, names: Sequence[str]) -> tuple[Value, ...]:
         given = self._given or ()
@@ -382,42 +387,3 @@ class _Namespace:
 
     def __dir__(self) -> list[str]:
         return [n.rpartition(".")[2] for n in OPS if n.startswith(self._space + ".")]
-
-
-# -- arguments -------------------------------------------------------------------------------------------------
-
-
-def _bind(decl: OpDecl, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[Operand, ...], dict[str, Any]]:
-    """Return operands in declared order and attributes; raises TG004 to TG006."""
-    positional = [p for p in decl.params if not p.keyword_only]
-    if len(args) > len(positional):
-        raise error("TG005", f"{decl.name} takes {len(positional)} positional operands, got {len(args)}")
-    given = {p.name: a for p, a in zip(positional, args)}
-    for key, value in kwargs.items():
-        if key in given:
-            raise error("TG005", f"{decl.name}: {key!r} is given twice")
-        if key not in decl.by_name:
-            raise error("TG005", f"{decl.name} has no operand {key!r}", hint=f"it takes: {', '.join(decl.by_name)}")
-        given[key] = value
-    for p in decl.params:
-        if p.required and p.name not in given:
-            raise error("TG005", f"{decl.name}: {p.name!r} is missing")
-    operands = tuple(operand(given.get(p.name)) for p in decl.operand_params)
-    for p, o in zip(decl.operand_params, operands):
-        check_operand(decl, p, o, None)
-    attrs = {p.name: _attribute(p, given[p.name]) for p in decl.attr_params if p.name in given}
-    return operands, attrs
-
-
-def _attribute(param: OpParam, value: Any) -> Any:
-    if value is None:
-        return None
-    if param.kind is Kind.DTYPE:
-        return value if isinstance(value, DType) else parse_dtype(str(value))
-    if is_worded(param.kind):
-        return read_word(param.kind, value, None)
-    if param.kind is Kind.FLAG:
-        return bool(value)
-    if param.kind is Kind.INT:
-        return int(value)
-    return float(value) if param.kind is Kind.NUMBER else value
