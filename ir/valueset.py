@@ -57,7 +57,9 @@ class ValueSet:
         top = self.magnitude
         if top == 0:
             return 0
-        return max(0, min(self.sig, _exponent(top) - self.grid + 1))
+        # A power of two on top needs one bit itself, and everything below it one bit less than its binade.
+        whole = _exponent(top) - self.grid + (0 if _is_power_of_two(top) else 1)
+        return max(1, min(self.sig, whole))
 
     def __str__(self) -> str:
         extras = [n for n, on in (("NaN", self.nan), ("inf", self.inf), ("-0", self.negative_zero)) if on]
@@ -83,6 +85,10 @@ class Call:
     def attr(self, name: str) -> Any:
         """Return an attribute, or its declared default."""
         return self.attrs[name] if name in self.attrs else self.defaults[name]
+
+
+def _is_power_of_two(x: Real) -> bool:
+    return x & (x - 1) == 0 if isinstance(x, int) else math.frexp(x)[0] == 0.5
 
 
 def _exponent(x: Real) -> int:
