@@ -63,7 +63,7 @@ def report(name: str, found: Audit, seconds: float) -> None:
 
 def clear() -> None:
     """Forget every road and proof."""
-    for cached in (paths._roads, paths_proof._prepare, paths_proof._direct_on_listing, paths_values.listing):
+    for cached in (paths._roads, paths_proof.prepare, paths_proof._direct_on_listing, paths_values.listing):
         cached.cache_clear()
 
 

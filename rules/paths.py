@@ -36,6 +36,7 @@ from ..ir.rounding import effective
 from ..ir.valueset import ValueSet
 from .paths_error import Measured, furthest, measure
 from .paths_proof import Conversion, Verdict, decide, run
+from .paths_values import specials
 from .target import CastEdge, Target
 
 MAX_HOPS = 4
@@ -115,12 +116,14 @@ class Road:
     def error(self) -> Measured:
         """How often and how far results differ from one direct conversion (measured on first use).
 
-        The distance covers the witness too, which samples may miss.
+        The distance covers the witness and the special values too, which samples may miss.
         """
-        if self.witness is None:
-            return measure(self.request, self.chain, self.values, self.exact)
-        found = measure(self.request, self.chain, self.values)
-        known = encode(np.array([self.witness]), self.src, "rint")
+        found = measure(self.request, self.chain, self.values, self.exact)
+        if self.exact:
+            return found
+        known = specials(self.src, self.values)
+        if self.witness is not None:
+            known = np.concatenate([known, encode(np.array([self.witness]), self.src, "rint")])
         return replace(found, max_ulp=max(found.max_ulp, furthest(self.request, self.chain, known)))
 
     def apply(self, array: Array) -> Array:
@@ -259,19 +262,14 @@ def _paths(
 
 
 def common(a: ValueSet, b: ValueSet) -> ValueSet | None:
-    """Return the values that two sets share (or a little more), None when no finite value is shared."""
+    """Return the values that two sets share (or a little more), None when there is none."""
     lo, hi = max(a.lo, b.lo), min(a.hi, b.hi)
+    nan, inf, negative_zero = a.nan and b.nan, a.inf and b.inf, a.negative_zero and b.negative_zero
     if lo > hi:
-        return None
-    return ValueSet(
-        lo,
-        hi,
-        max(a.grid, b.grid),
-        min(a.sig, b.sig),
-        a.nan and b.nan,
-        a.inf and b.inf,
-        a.negative_zero and b.negative_zero,
-    )
+        if not (nan or inf or negative_zero):
+            return None
+        lo, hi = 0, 0
+    return ValueSet(lo, hi, max(a.grid, b.grid), min(a.sig, b.sig), nan, inf, negative_zero)
 
 
 @lru_cache(maxsize=4096)

@@ -75,11 +75,7 @@ def _accuracy(road: Road) -> str:
         return "exact"
     if road.proof.startswith("not proved"):
         return road.proof
-    found = road.error
-    if not found.differing:
-        return f"0 of {found.samples:,} samples differ, but {road.witness!r} does"
-    what = "values" if found.exhaustive else "samples"
-    return f"{found.differing:,} of {found.samples:,} {what} differ, {found.max_ulp} ulp"
+    return str(road.error)
 
 
 def _further(target: Target, pairs: list[tuple[DType, DType]]) -> Iterator[str]:

@@ -42,7 +42,8 @@ from ..ir.valueset import ValueSet
 from .paths_values import Line, hostile, listing, members, specials
 
 _MOST_STEPS = 1 << 17
-_BEYOND = 1 << 40
+#: The key of an overflow that gives NaN: beyond every other one.
+BEYOND = 1 << 40
 
 
 class Conversion(NamedTuple):
@@ -112,7 +113,7 @@ def _decide(request: Conversion, chain: Chain, values: ValueSet) -> Verdict:
         return _exhaustive(request, chain, values)
     if Line.of(request.src, values) is None:
         return Verdict(False, "not proved: the source values cannot be put in order")
-    if request.monotone and _ordered(chain):
+    if request.monotone and ordered(chain):
         return _by_steps(request, chain, values)
     return _search(request, chain, values)
 
@@ -131,7 +132,7 @@ def _narrows_integers(request: Conversion, chain: Chain, values: ValueSet) -> bo
     )
 
 
-def _ordered(chain: Chain) -> bool:
+def ordered(chain: Chain) -> bool:
     """Tell whether a chain is monotone: each conversion is, and none hands an overflow on as NaN."""
     loses = [c.dst.has_nan and not c.dst.has_inf and not c.saturate for c in chain[:-1]]
     return all(c.monotone for c in chain) and not any(loses)
@@ -140,7 +141,7 @@ def _ordered(chain: Chain) -> bool:
 # -- order of results --------------------------------------------------------------------------------------
 
 
-def _keys(results: Array, dst: DType, negative: Array) -> Array:
+def order_keys(results: Array, dst: DType, negative: Array) -> Array:
     """Return int64 keys in the order of values, -0 below +0; an overflow to NaN lies beyond all, by sign."""
     position = ordinal(results, dst)
     if not dst.is_float:
@@ -149,7 +150,7 @@ def _keys(results: Array, dst: DType, negative: Array) -> Array:
     if dst.has_negative_zero:
         keys -= bits_of(results, dst) == dst.sign_bit
     if dst.has_nan:
-        keys = np.where(is_nan(results, dst), np.where(negative, -_BEYOND, _BEYOND), keys)
+        keys = np.where(is_nan(results, dst), np.where(negative, -BEYOND, BEYOND), keys)
     return keys
 
 
@@ -172,7 +173,9 @@ def step_places(request: Conversion, line: Line) -> Array | None:
     return np.unique(np.clip(np.concatenate([*near, ends]), line.first, line.last))
 
 
-class _Prepared(NamedTuple):
+class Prepared(NamedTuple):
+    """Places on a line, the source values there and the keys of a request's results."""
+
     line: Line
     array: Array
     places: Array
@@ -180,14 +183,14 @@ class _Prepared(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def _prepare(request: Conversion, values: ValueSet) -> _Prepared | None:
+def prepare(request: Conversion, values: ValueSet) -> Prepared | None:
     """The step places of a request and its results there; all chains for one request share them."""
     line = Line.of(request.src, values)
     places = step_places(request, line) if line is not None and line.first <= line.last else None
     if line is None or places is None:
         return None
     array = line.at(places)
-    return _Prepared(line, array, places, _keys(request.apply(array), request.dst, places < 0))
+    return Prepared(line, array, places, order_keys(request.apply(array), request.dst, places < 0))
 
 
 # -- the methods -------------------------------------------------------------------------------------------
@@ -215,10 +218,10 @@ def _by_steps(request: Conversion, chain: Chain, values: ValueSet) -> Verdict:
     differ = ~same_bits(run(chain, extra), request.apply(extra), request.dst)
     if differ.any():
         return Verdict(False, "counterexample among the special values", _number(extra[differ], request.src))
-    prepared = _prepare(request, values)
+    prepared = prepare(request, values)
     if prepared is None:
         return _search(request, chain, values)
-    keys = _keys(run(chain, prepared.array), request.dst, prepared.places < 0)
+    keys = order_keys(run(chain, prepared.array), request.dst, prepared.places < 0)
     differ = keys != prepared.keys
     if differ.any():
         return _refuted(prepared.array[differ], request, values, "counterexample at a step")
@@ -229,7 +232,7 @@ def _by_steps(request: Conversion, chain: Chain, values: ValueSet) -> Verdict:
     return Verdict(True, f"steps: both are monotone and agree on both sides of all {steps} steps")
 
 
-def _halve(request: Conversion, chain: Chain, prepared: _Prepared) -> Array | None:
+def _halve(request: Conversion, chain: Chain, prepared: Prepared) -> Array | None:
     """Resolve the intervals whose ends have different results; return values that refute equality, if any."""
     line, places, keys = prepared.line, prepared.places, prepared.keys
     low, high, key_low, key_high = places[:-1], places[1:], keys[:-1], keys[1:]
@@ -240,8 +243,8 @@ def _halve(request: Conversion, chain: Chain, prepared: _Prepared) -> Array | No
         low, high, key_low, key_high = (x[open_] for x in (low, high, key_low, key_high))
         middle = (low >> 1) + (high >> 1) + (low & high & 1)
         array = line.at(middle)
-        key = _keys(request.apply(array), request.dst, middle < 0)
-        differ = key != _keys(run(chain, array), request.dst, middle < 0)
+        key = order_keys(request.apply(array), request.dst, middle < 0)
+        differ = key != order_keys(run(chain, array), request.dst, middle < 0)
         if differ.any():
             wrong: Array = array[differ]
             return wrong
@@ -257,7 +260,7 @@ def _never_leaves(request: Conversion, chain: Chain, values: ValueSet) -> bool:
     line = Line.of(request.src, values)
     if line is None or line.first > line.last:
         return False
-    if not _ordered((*chain[:-1], chain[-1]._replace(saturate=True))):
+    if not ordered((*chain[:-1], chain[-1]._replace(saturate=True))):
         return False
     ends = line.at(np.array([line.first, line.last], np.int64))
     arriving = run(chain[:-1], ends)
@@ -271,7 +274,7 @@ def _never_leaves(request: Conversion, chain: Chain, values: ValueSet) -> bool:
 def _search(request: Conversion, chain: Chain, values: ValueSet) -> Verdict:
     """Look for a counterexample where nothing is proved."""
     arrays = [hostile(request.src, values)]
-    prepared = _prepare(request._replace(saturate=not request.dst.is_float), values)
+    prepared = prepare(request._replace(saturate=not request.dst.is_float), values)
     if prepared is not None:
         arrays.append(prepared.array)
     array = np.concatenate(arrays)

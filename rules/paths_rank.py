@@ -176,12 +176,9 @@ def no_exact_road(target: Target, best: Road, span: Span | None = None) -> Tileg
 
 
 def describe(road: Road) -> str:
-    """Return a road's accuracy in words: ``exact`` or how many samples differ, by how much."""
+    """Return a road's accuracy in words: ``exact``, or how many values differ by how much."""
     if road.exact:
         return "exact"
     if road.proof.startswith("not proved"):
         return road.proof
-    measured = road.error
-    count = f"{measured.differing} of {measured.samples} differ"
-    how = "every value" if measured.exhaustive else measured.distribution
-    return f"{count}, by up to {measured.max_ulp} ulp ({how})" if measured.differing else f"{count} ({how})"
+    return f"{road.error} ({road.error.distribution})"

@@ -21,6 +21,7 @@ from ..ir.convert import parse_mode
 from ..ir.dtypes import DType
 from ..ir.valueset import ValueSet
 from .paths import MAX_HOPS
+from .paths_error import in_words
 from .paths_rank import RankedRoad, best_roads, pareto_front
 from .target import Target
 
@@ -100,10 +101,7 @@ def error_text(chain: dict[str, Any]) -> str:
         return "exact"
     if measured["exhaustive"] and not measured["rate"]:
         return "not proved"
-    differing = round(measured["rate"] * measured["samples"])
-    what = "values" if measured["exhaustive"] else "samples"
-    text = f"{differing} of {measured['samples']} {what} differ"
-    return f"{text}, by up to {measured['max_ulp']} ulp" if differing else f"{text}, others do"
+    return in_words(**measured)
 
 
 def render_text(explored: Explored) -> str:

@@ -86,10 +86,19 @@ class Line:
         on_grid = values.bits <= (src.significand_bits if src.is_float else 63)
         if on_grid and values.grid > (src.quantum_exponent if src.is_float else 0):
             first, last = _over_grid(lo, values.grid, True), _over_grid(hi, values.grid, False)
-            return Line(src, values.grid, first, last) if max(-first, last) < 1 << 52 else None
+            if max(-first, last) < 1 << 52:
+                return Line(src, values.grid, first, last)
         ends = np.array([lo, hi], object)
         low, high = encode(ends[:1], src, "ceil"), encode(ends[1:], src, "floor")
         return Line(src, None, int(ordinal(low, src)[0]), int(ordinal(high, src)[0]))
+
+    def complete(self, values: ValueSet) -> bool:
+        """Tell whether every value of the line belongs to the set the line was made for."""
+        if self.grid is not None:
+            return values.sig >= max(-self.first, self.last).bit_length()
+        if self.src.is_float:
+            return values.grid <= self.src.quantum_exponent and values.sig >= self.src.significand_bits
+        return values.grid <= 0 and values.sig >= self.src.bits
 
     def at(self, positions: Array) -> Array:
         """Return the storage array of the values at int64 positions."""

@@ -302,3 +302,16 @@ def test_values_that_came_from_a_narrow_type_are_run_whole() -> None:
     brute = convert(all_values(BF16), BF16, FP32, "rint")
     assert road.exact == (differing(road, brute) == 0)
     assert road.proof.startswith("exhaustive")
+
+
+def test_where_no_finite_value_is_shared_specials_still_count() -> None:
+    far = ValueSet(300, 400, -10, nan=True)
+    assert all(r.exact for r in roads(A5, FP32, INT8, "rint", values=ValueSet(300, 400, -10)))
+    for road in roads(A5, FP32, BF16, "rint", values=far):
+        assert not any(stop.is_int for stop in road.stops), "NaN would be lost"
+
+
+def test_repeated_searches_come_from_the_memo() -> None:
+    first = roads(A5, FP32, UINT8, "rint", values=CLAMPED)
+    again = roads(A5, FP32, UINT8, "rint", values=valueset.clamp(valueset.of_dtype(FP32), -127, 127))
+    assert first and all(a is b for a, b in zip(first, again, strict=True))

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from tilegg.ir import valueset
-from tilegg.ir.convert import ROUND_MODES, all_values, convert, decode, same_bits
+from tilegg.ir.convert import ROUND_MODES, all_values, convert, decode, is_nan, same_bits
 from tilegg.ir.dtypes import (
     BF16,
     FP4,
@@ -26,6 +26,7 @@ from tilegg.ir.samples import special_values
 from tilegg.ir.valueset import ValueSet
 from tilegg.rules.paths import roads
 from tilegg.rules.paths_audit import audit, requests
+from tilegg.rules.paths_error import _counted, furthest
 from tilegg.rules.paths_proof import Conversion, _by_steps, decide, run
 from tilegg.rules.paths_values import Line, hostile, listing, members
 from tilegg.rules.target import load_target
@@ -133,14 +134,14 @@ def test_a_wrong_expectation_of_steps_cannot_hide_a_difference(monkeypatch: pyte
     import tilegg.rules.paths_proof as proof
 
     monkeypatch.setattr(proof, "step_places", lambda _request, line: np.array([line.first, line.last]))
-    proof._prepare.cache_clear()
+    proof.prepare.cache_clear()
     everything = valueset.of_dtype(FP32)
     request = Conversion(FP32, FP4, "rint", False)
     twice = (Conversion(FP32, BF16, "rint", False), Conversion(BF16, FP4, "rint", False))
     truncated = (Conversion(FP32, BF16, "trunc", False), Conversion(BF16, FP4, "round", False))
     assert not decide(request, twice, everything).exact
     assert decide(request._replace(mode="round"), truncated, everything).exact
-    proof._prepare.cache_clear()
+    proof.prepare.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["a5", "a2a3"])
@@ -165,3 +166,30 @@ def test_the_audit_catches_a_false_claim(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(module, "roads", lying)
     found = audit(load_target("a5"), [(FP32, FP4, "rint", None), (INT8, FP16, "rint", None)], 2000)
     assert len(found.disagreements) == 1 and "FP32 → BF16 → FP4" in found.disagreements[0]
+
+
+@pytest.mark.parametrize("dtypes", CHAINS[:6], ids=lambda c: "-".join(d.name for d in c))
+def test_counting_agrees_with_running_every_value(dtypes: tuple) -> None:
+    src, dst = dtypes[0], dtypes[-1]
+    everything = all_values(src)
+    for modes, saturate in itertools.product(
+        itertools.product(("rint", "round", "floor"), repeat=2), (False, True)
+    ):
+        chain = conversions(dtypes, modes, saturate)
+        request = Conversion(src, dst, modes[-1], chain[-1].saturate)
+        differ = ~same_bits(run(chain, everything), request.apply(everything), dst)
+        counted = _counted(request, chain, valueset.of_dtype(src))[0]
+        nans = int(is_nan(everything, src).sum())
+        assert counted.samples == everything.size - max(0, nans - 1)
+        assert counted.differing == int(differ.sum())
+        assert counted.max_ulp == furthest(request, chain, everything)
+
+
+def test_counting_a_wide_source_agrees_with_running_a_part_of_it() -> None:
+    values = ValueSet(2**24 - 1000, 2**24 + 2**21, 0)
+    request = Conversion(INT32, BF16, "rint", False)
+    chain = (Conversion(INT32, FP32, "rint", False), Conversion(FP32, BF16, "rint", False))
+    array = np.arange(values.lo, values.hi + 1, dtype=np.int32)
+    (counted,) = _counted(request, chain, values)
+    assert counted.samples == array.size
+    assert counted.differing == int((run(chain, array) != request.apply(array)).sum()) > 0
