@@ -1,57 +1,153 @@
-"""The input's own lowering: every operation as written, every cast by its shortest chain. What we compare with."""
+"""The input's own lowering: every operation as written, every cast by its shortest chain.
+
+It is what lowering is compared with, and what it falls back to, so it has the form of a saturated e-graph in
+which every class has one node. The shortest chain is the first of :func:`tilegg.rules.paths.roads` that the
+contract admits.
+"""
 
 from __future__ import annotations
 
-from ..ir.program import Block, Op, Operand, inner_blocks
-from ..ir.types import TileType, with_dtype
-from ..rules.paths import roads
-from .price import Price, Pricer, Refusal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..ir.op import OPS
+from ..ir.program import Const, Op, Value
+from ..ir.types import TileType, Type, with_dtype
+from ..ir.valueset import ValueSet
+from ..rewrite.encode import argument_codes
+from ..rewrite.graph import ABSENT, LEAF, LITERAL, OPERATION, Graph, Node
+from ..rewrite.region import Region
+from ..rules.paths import Hop, Road, roads
+from ..rules.rule import RULES
+from ..rules.terms import child_params
+from .lowered import Totals
+from .price import Pricer, Refusal
 
 
-def plain_block(block: Block, pricer: Pricer) -> tuple[int, float]:
-    """Return instruction count and cycles of a block's fixed lowering (illegal operations count nothing)."""
-    count, cycles = 0, 0.0
-    for s in block.statements:
-        if isinstance(s, Op):
-            n, c = plain_op(s, pricer)
-            count, cycles = count + n, cycles + c
-        for inner in inner_blocks(s):
-            n, c = plain_block(inner, pricer)
-            count, cycles = count + n, cycles + c
-    return count, cycles
+@dataclass(frozen=True)
+class Plain:
+    """A region's plain lowering, its totals, and whether all of it is legal (illegal parts count nothing)."""
+
+    graph: Graph
+    totals: Totals
+    legal: bool
 
 
-def plain_op(op: Op, pricer: Pricer) -> tuple[int, float]:
-    """Return instruction count and cycles of one operation's fixed lowering."""
-    if op.name == "tile.cast":
-        return _plain_cast(op, pricer)
-    price = pricer.written(op)
-    return (0, 0.0) if isinstance(price, Refusal) else (price.instructions, price.cycles)
+def plain(region: Region, values: Mapping[int, ValueSet], pricer: Pricer) -> Plain:
+    """Return a region's plain lowering; ``values`` are known value sets by operation or leaf number.
+
+    Numbers count the leaves first, then the operations, in order.
+    """
+    return _Plain(region, values, pricer).build()
 
 
-def _plain_cast(op: Op, pricer: Pricer) -> tuple[int, float]:
-    result = op.result.type
-    source = _tile(op.operands[0])
-    assert isinstance(result, TileType)
+class _Plain:
+    def __init__(self, region: Region, values: Mapping[int, ValueSet], pricer: Pricer) -> None:
+        self.region = region
+        self.pricer = pricer
+        self.values = values
+        self.classes: list[list[Node]] = []
+        self.types: list[Type] = []
+        self.sets: dict[int, ValueSet] = {}
+        self.class_of: dict[str, int] = {}
+        self.literals: dict[Const | None, int] = {}
+        self.totals = Totals()
+        self.legal = True
+
+    def build(self) -> Plain:
+        for i, leaf in enumerate(self.region.leaves):
+            self._name(leaf, i, self._class(Node(LEAF, type=leaf.type, value=leaf, key=(i,)), leaf.type))
+        first = len(self.region.leaves)
+        for i, op in enumerate(self.region.ops):
+            c = self._cast(i, op) if op.name == "tile.cast" else self._operation(i, op)
+            self._name(op.result, first + i, c)
+        op_class = [self.class_of[op.result.name] for op in self.region.ops]
+        roots = [c for c, op in zip(op_class, self.region.ops) if op.result.name in self.region.roots]
+        graph = Graph(
+            self.classes, self.types, op_class, list(range(first)), list(dict.fromkeys(roots)), self.sets,
+            "saturated",
+        )  # fmt: skip
+        return Plain(graph, self.totals, self.legal)
+
+    def _class(self, node: Node, t: Any) -> int:
+        self.classes.append([node])
+        self.types.append(t)
+        return len(self.classes) - 1
+
+    def _name(self, value: Value, number: int, c: int) -> None:
+        self.class_of[value.name] = c
+        if number in self.values:
+            self.sets[c] = self.values[number]
+
+    def _child(self, o: Any) -> int:
+        if isinstance(o, Value):
+            return self.class_of[o.name]
+        if o not in self.literals:
+            node = Node(ABSENT) if o is None else Node(LITERAL, type=o.type, value=o)
+            self.literals[o] = self._class(node, node.type)
+        return self.literals[o]
+
+    def _operation(self, i: int, op: Op) -> int:
+        decl = OPS[op.name]
+        children = tuple(self._child(op.operands[p]) for p in child_params(decl))
+        node = Node(
+            OPERATION, decl, op.result.type, op.attrs, op.operands, children, origin=i, key=argument_codes(op)
+        )
+        return self._priced(node, op.result.type)
+
+    def _priced(self, node: Node, t: Any) -> int:
+        c = self._class(node, t)
+        price = self.pricer.node_of(self.types, self.sets, node)
+        if isinstance(price, Refusal):
+            self.legal = False
+        else:
+            self.totals += Totals(price.instructions, price.cycles, price.inexact)
+        return c
+
+    def _cast(self, i: int, op: Op) -> int:
+        child = self._child(op.operands[0])
+        source, result = self.types[child], op.result.type
+        assert isinstance(source, TileType) and isinstance(result, TileType)
+        if self.pricer.target is None:
+            return self._operation(i, op)
+        if source.dtype is result.dtype:
+            return child
+        road = shortest(self.pricer, source, op, self.sets.get(child))
+        if road is None:
+            return self._operation(i, op)  # priced as a refusal
+        for n, hop in enumerate(road.hops):
+            child = self._hop(child, with_dtype(result, hop.dst), hop, road, n)
+        return child
+
+    def _hop(self, child: int, t: TileType, hop: Hop, road: Road, n: int) -> int:
+        last = n == len(road.hops) - 1
+        kind = "exact" if road.exact else "faithful"
+        attrs: dict[str, Any] = {"target_type": hop.dst}
+        if hop.effective != OPS["tile.cast"].defaults["mode"]:
+            attrs["mode"] = hop.effective
+        if hop.saturation == "off" or (hop.saturation == "on" and hop.dst.is_float):
+            attrs["saturation_mode"] = hop.saturation
+        made = Op("tile.cast", (Value("", with_dtype(t, hop.src)), None), attrs, (Value("", t),))
+        codes = argument_codes(made)
+        node = Node(
+            OPERATION, OPS["tile.cast"], t, attrs, (), (child,),
+            RULES[f"cast.road.{kind}.{len(road.hops)}"].number, -1, last and not road.exact,
+            key=(*codes[:-1], int(last and not road.exact)),
+        )  # fmt: skip
+        return self._priced(node, t)
+
+
+def shortest(pricer: Pricer, source: TileType, op: Op, values: ValueSet | None) -> Road | None:
+    """Return the shortest chain of a cast that the contract admits; facts count only where none is known."""
+    dst = op.result.type.dtype  # type: ignore[union-attr]
     mode, saturation = op.attrs.get("mode", "round"), op.attrs.get("saturation_mode")
-    if source.dtype is result.dtype:
-        return 0, 0.0
-    if pricer.target is None:
-        return 1, 1.0
-    found = roads(pricer.target, source.dtype, result.dtype, mode, saturation)
-    if not found:
-        return 0, 0.0
-    count, cycles = 0, 0.0
-    here = source
-    for hop in found[0].hops:
-        there = with_dtype(result, hop.dst)
-        price = pricer.hop(here, there, hop.effective, hop.saturation)
-        assert isinstance(price, Price)
-        count, cycles, here = count + 1, cycles + price.cycles, there
-    return count, cycles
+    assert pricer.target is not None
+    for facts in (None, values) if values is not None else (None,):
+        found = roads(pricer.target, source.dtype, dst, mode, saturation, facts)
+        admitted = (r for r in found if r.exact or not pricer.exact_only)
+        first = next(admitted, None)
+        if first is not None:
+            return first
+    return None
 
-
-def _tile(operand: Operand) -> TileType:
-    t = getattr(operand, "type", None)
-    assert isinstance(t, TileType)
-    return t

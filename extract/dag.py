@@ -115,7 +115,7 @@ def reduce(p: Problem) -> Problem:
             changed = True
             for k in private:
                 classes.pop(k, None)
-        classes = _reachable(classes, p.roots)
+        classes = reachable(classes, p.roots)
     return Problem(classes, p.roots, p.infeasible)
 
 
@@ -144,7 +144,7 @@ def _undominated(options: list[Choice]) -> list[Choice]:
     return kept
 
 
-def _reachable(classes: dict[int, list[Choice]], roots: Iterable[int]) -> dict[int, list[Choice]]:
+def reachable(classes: dict[int, list[Choice]], roots: Iterable[int]) -> dict[int, list[Choice]]:
     seen: dict[int, list[Choice]] = {}
     stack = [r for r in roots if r in classes]
     while stack:
@@ -333,7 +333,7 @@ def _branch(p: Problem, best: Priced) -> tuple[Priced, int]:
                 best = found
             continue
         for option in reversed(q.classes[split]):
-            fixed = _reachable({**q.classes, split: [option]}, q.roots)
+            fixed = reachable({**q.classes, split: [option]}, q.roots)
             stack.append(reduce(Problem(fixed, q.roots)))
     return best, best[0]
 

@@ -8,12 +8,11 @@ cast by its shortest chain).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..ir.diagnostics import Diagnostic, TileggError, error
-from ..ir.op import Kind
 from ..ir.program import (
     Block,
     Carried,
@@ -31,21 +30,21 @@ from ..ir.program import (
     Yield,
     defined,
     inner_blocks,
+    walk,
 )
-from ..ir.types import TileType
 from ..rewrite.engine import Budget
-from ..rewrite.graph import LEAF, LITERAL, Graph, Node
+from ..rewrite.graph import Graph
 from ..rewrite.knowledge import Knowledge
 from ..rewrite.region import Region, names_in_types, regions, uses
 from ..rewrite.saturate import Plan, saturate
 from ..rules.target import Target, load_target
-from ..rules.terms import child_params
-from .baseline import plain_block
-from .dag import Problem, Solution, problem, solve
+from .baseline import plain
+from .dag import Solution, problem, solve
 from .ilp import solve_exact
 from .lowered import FunctionReport, Instruction, Lowered, RegionResult, Totals
-from .memo import SHARED, Memo, region_key
-from .price import OBJECTIVES, Objective, Price, Pricer, Refusal
+from .memo import SHARED, Memo, Solved, region_key
+from .price import OBJECTIVES, Objective, Price, Pricer, Refusal, pricer_for
+from .rebuild import Builder, recipe
 
 CONTRACTS = ("exact", "faithful")
 
@@ -98,23 +97,24 @@ class _Lowering:
         self.program = program
         self.target = target
         self.options = options
-        self.pricer = Pricer(target, options.contract == "exact")
+        self.pricer = pricer_for(target, options.contract == "exact")
         self.timings: dict[str, float] = {}
         self.remarks: list[Diagnostic] = []
 
     def run(self) -> Lowered:
-        functions, reports = [], []
+        functions, reports, plain_totals = [], [], Totals()
         for f in self.program.functions:
-            lowered, report = _FunctionLowering(self, f).run()
+            work = _FunctionLowering(self, f)
+            lowered, report = work.run()
             functions.append(lowered)
             reports.append(report)
+            plain_totals += work.plain
         result = replace(self.program, functions=tuple(functions))
         if self.options.after:
             self.options.after("extract", result)
-        plain = self.timed("plain", lambda: self._plain())
+        emitted = [i for r in reports for i in r.instructions]
         totals = Totals(
-            sum(i.count for r in reports for i in r.instructions),
-            sum(i.cycles for r in reports for i in r.instructions),
+            sum(i.count for i in emitted), sum(i.cycles for i in emitted), sum(i.inexact for i in emitted)
         )
         regions = [r for report in reports for r in report.regions]
         cost = sum(r.solution.cost for r in regions)
@@ -123,15 +123,8 @@ class _Lowering:
         name = self.target.name if self.target else "none"
         return Lowered(
             result, self.program, name, self.options.objective, self.options.contract,
-            reports, totals, plain, gap, self.remarks, self.timings,
+            reports, totals, plain_totals, gap, self.remarks, self.timings, self.target,
         )  # fmt: skip
-
-    def _plain(self) -> Totals:
-        count, cycles = 0, 0.0
-        for f in self.program.functions:
-            n, c = plain_block(f.body, self.pricer)
-            count, cycles = count + n, cycles + c
-        return Totals(count, cycles)
 
     def timed(self, name: str, work: Callable[[], Any]) -> Any:
         start = time.perf_counter()
@@ -148,10 +141,12 @@ class _FunctionLowering:
         self.parent = parent
         self.function = function
         self.report = FunctionReport(function.name)
+        self.plain = Totals()
         self.fixed = names_in_types(function)
         self.knowledge = Knowledge(function)
         self.replaced: dict[str, Operand] = {}
-        self.names = {p.value.name for p in function.params}
+        self.owner: dict[str, tuple[Builder, int]] = {}
+        self._taken: set[str] = set()
 
     def run(self) -> tuple[Function, FunctionReport]:
         body = self.block(self.function.body)
@@ -161,16 +156,9 @@ class _FunctionLowering:
         return replace(self.function, body=body), self.report
 
     def block(self, block: Block) -> Block:
-        found = regions(block, self.fixed)
-        first = len(self.report.regions)
-        # Results of statements that are still to come; a region may read them as leaves.
-        later = {r.name for s in block.statements for r in defined(s)}
-        builders = []
-        for i, region in enumerate(found):
-            graph, solution = self._solve(region)
-            builders.append(_Builder(self, region, graph, solution, first + i, later))
+        builders = [self._builder(region) for region in regions(block, self.fixed)]
+        late = _late_leaves(block, builders)
         place = {p: (b, i) for b in builders for i, p in enumerate(b.region.positions)}
-        owner = {op.result.name: b for b in builders for op in b.region.ops}
         out: list[Statement] = []
         for position, s in enumerate(block.statements):
             if position in place:
@@ -178,16 +166,41 @@ class _FunctionLowering:
                 builder.reach(i, out)
             else:
                 for name in uses(s):
-                    if name in owner:
-                        owner[name].demand(name, out)
+                    self._demand(name, out)
                 out.append(self._kept(s))
-            later.difference_update(r.name for r in defined(s))
+            for r in defined(s) if late else ():
+                for waiting, bit in late.pop(r.name, ()):
+                    waiting.late &= ~bit
         return Block(tuple(out))
 
-    def _solve(self, region: Region) -> tuple[Graph, Solution]:
+    def _builder(self, region: Region) -> Builder:
+        solved = self._solve(region)
+        number = len(self.report.regions)
+        self.report.regions.append(
+            RegionResult(solved.graph, solved.problem, solved.solution, region, solved.fallback)
+        )
+        self.plain += solved.plain
+        builder = Builder(
+            region, solved.recipe, number, self.replaced, self.sub, self.taken, self.report.instructions
+        )
+        self.owner.update((op.results[0].name, (builder, i)) for i, op in enumerate(region.ops))
+        return builder
+
+    def _demand(self, name: str, out: list[Statement]) -> None:
+        if name in self.owner and name not in self.replaced:
+            builder, i = self.owner[name]
+            builder.demand(i, out)
+
+    def taken(self) -> set[str]:
+        """Return the names in use, collected when a new one is needed for the first time."""
+        if not self._taken:
+            self._taken = {p.value.name for p in self.function.params} | set(_all_names(self.function.body))
+        return self._taken
+
+    def _solve(self, region: Region) -> Solved:
         parent, options = self.parent, self.parent.options
         if options.memo is None:
-            graph, p, solution = self._solve_anew(region)
+            found: Solved | None = self._solve_anew(region)
         else:
             target = parent.target.path if parent.target else None
             asked = (target, options.objective, options.contract, options.exact, options.budget)
@@ -196,36 +209,38 @@ class _FunctionLowering:
             if found is None:
                 found = self._solve_anew(region)
                 options.memo.put(key, found, types)
-            graph, p, solution = found
-        if graph.stopped != "saturated":
+        assert found is not None
+        if found.graph.stopped != "saturated":
             span = region.ops[0].span
-            parent.remarks.append(Diagnostic("TG026", graph.stopped, span, severity="remark"))
+            parent.remarks.append(Diagnostic("TG026", found.graph.stopped, span, severity="remark"))
         if options.after:
-            options.after("saturate", graph)
-        self.report.regions.append(RegionResult(graph, p, solution))
-        return graph, solution
+            options.after("saturate", found.graph)
+        return found
 
-    def _solve_anew(self, region: Region) -> tuple[Graph, Problem, Solution]:
+    def _solve_anew(self, region: Region) -> Solved:
         parent, options = self.parent, self.parent.options
         plan = Plan(parent.target, options.contract == "exact", options.budget)
         graph: Graph = parent.timed("saturate", lambda: saturate(region, self.knowledge, plan))
-        p, solution = parent.timed("extract", lambda: self._extract(region, graph))
-        return graph, p, solution
+        return parent.timed("extract", lambda: self._extract(region, graph))  # type: ignore[no-any-return]
 
-    def _extract(self, region: Region, graph: Graph) -> tuple[Problem, Solution]:
+    def _extract(self, region: Region, graph: Graph) -> Solved:
+        """Choose, compare with the plain lowering, and take that where it is the better one."""
         pricer, options = self.parent.pricer, self.parent.options
-        weighted: list[list[tuple[int, tuple[int, ...]] | None]] = []
-        for nodes in graph.classes:
-            row: list[tuple[int, tuple[int, ...]] | None] = []
-            for node in nodes:
-                price = pricer.node(graph, node)
-                weight = price.weight(options.objective) if isinstance(price, Price) else None
-                row.append((weight, node.children) if weight is not None else None)
-            weighted.append(row)
-        p = problem(weighted, graph.roots)
-        if p.infeasible:
+        p = problem(weights(graph, pricer, options.objective), graph.roots)
+        numbered = enumerate([*graph.leaf_class, *graph.op_class])
+        own = plain(region, {i: graph.values[c] for i, c in numbered if c in graph.values}, pricer)
+        if not p.infeasible:
+            solution = solve_exact(p, options.time_limit, 4096.0) if options.exact else solve(p)
+            rank = chosen_totals(graph, solution, pricer).rank(options.objective)
+            if not own.legal or rank <= own.totals.rank(options.objective):
+                made = recipe(region, graph, solution, pricer)
+                return Solved(graph, p, solution, made, own.totals)
+        elif not own.legal:
             raise self._illegal(region, graph, p.infeasible)
-        return p, solve_exact(p, options.time_limit, 4096.0) if options.exact else solve(p)
+        kept = replace(own.graph, stopped=graph.stopped)
+        p = problem(weights(kept, pricer, options.objective), kept.roots)
+        solution = solve(p)
+        return Solved(kept, p, solution, recipe(region, kept, solution, pricer), own.totals, True)
 
     def _illegal(self, region: Region, graph: Graph, bad: frozenset[int]) -> TileggError:
         from .illegal import explain_illegal
@@ -250,6 +265,7 @@ class _FunctionLowering:
                 if isinstance(price, Refusal):
                     raise error("TG022", f"{s.name}: {price.reason}", s.span, hint=price.hint)
                 self.report.instructions.append(Instruction(op, price.cycles, price.instructions, 0, s.span))
+                self.plain += Totals(price.instructions, price.cycles)
                 return op
             case Yield() | Return():
                 return replace(s, operands=tuple(map(self.sub, s.operands)))
@@ -272,169 +288,51 @@ class _FunctionLowering:
         return tuple(Carried(c.arg, self.sub(c.init)) for c in carried)
 
 
-class _Builder:
-    """Rebuilds operations from a region's solution, each class once, where the first of its uses stood."""
+def weights(
+    graph: Graph, pricer: Pricer, objective: Objective
+) -> list[list[tuple[int, tuple[int, ...]] | None]]:
+    """Return (cost, child classes) of every e-node by class, ``None`` for illegal ones."""
+    found: list[list[tuple[int, tuple[int, ...]] | None]] = []
+    for nodes in graph.classes:
+        row: list[tuple[int, tuple[int, ...]] | None] = []
+        for node in nodes:
+            price = pricer.node(graph, node)
+            row.append((price.weight(objective), node.children) if isinstance(price, Price) else None)
+        found.append(row)
+    return found
 
-    def __init__(
-        self,
-        owner: _FunctionLowering,
-        region: Region,
-        graph: Graph,
-        solution: Solution,
-        number: int,
-        later: set[str],
-    ) -> None:
-        self.owner = owner
-        self.region = region
-        self.graph = graph
-        self.solution = solution
-        self.number = number
-        self.made: dict[int, Operand] = {}
-        self.later = later
-        self.op_of_name = {op.result.name: i for i, op in enumerate(region.ops)}
-        self.members: dict[int, list[int]] = {}
-        for i, c in enumerate(graph.op_class):
-            self.members.setdefault(c, []).append(i)
 
-    def reach(self, i: int, out: list[Statement]) -> None:
-        """Build operation ``i``'s class at its old place, if it is used and its leaves exist by now."""
-        c = self.graph.op_class[i]
-        if c in self.solution.picks and (c in self.made or self._ready(c)):
-            self._settle(c, out)
+def chosen_totals(graph: Graph, solution: Solution, pricer: Pricer) -> Totals:
+    """Return the totals of a solution."""
+    prices = [pricer.node(graph, graph.classes[c][i]) for c, i in solution.picks.items()]
+    legal = [p for p in prices if isinstance(p, Price)]
+    return Totals(
+        sum(p.instructions for p in legal), sum(p.cycles for p in legal), sum(p.inexact for p in legal)
+    )
 
-    def demand(self, name: str, out: list[Statement]) -> None:
-        """Make sure a root is built before a statement that reads it."""
-        i = self.op_of_name.get(name)
-        if i is not None and name not in self.owner.replaced:
-            self._settle(self.graph.op_class[i], out)
 
-    def _settle(self, c: int, out: list[Statement]) -> None:
-        value = self._make(c, out)
-        for i in self.members.get(c, ()):
-            self.owner.replaced[self.region.ops[i].result.name] = value
+def _late_leaves(block: Block, builders: list[Builder]) -> dict[str, list[tuple[Builder, int]]]:
+    """Mark the leaves that the block defines after their region begins; return who waits for which name."""
+    if not any(b.region.leaves for b in builders):
+        return {}
+    defined_at = {r.name: i for i, s in enumerate(block.statements) for r in defined(s)}
+    waiting: dict[str, list[tuple[Builder, int]]] = {}
+    for b in builders:
+        for i, leaf in enumerate(b.region.leaves):
+            if defined_at.get(leaf.name, -1) > b.region.positions[0]:
+                b.late |= 1 << i
+                waiting.setdefault(leaf.name, []).append((b, 1 << i))
+    return waiting
 
-    def _ready(self, c: int) -> bool:
-        stack, seen = [c], set()
-        while stack:
-            k = stack.pop()
-            if k in seen or k in self.made:
-                continue
-            seen.add(k)
-            node = self._node(k)
-            if node.kind == LEAF and self.region.leaves[node.key[0]].name in self.later:
-                return False
-            stack += node.children
-        return True
 
-    def _node(self, c: int) -> Node:
-        return self.graph.classes[c][self.solution.picks[c]]
-
-    def _make(self, c: int, out: list[Statement]) -> Operand:
-        stack = [c]
-        while stack:
-            k = stack[-1]
-            if k in self.made:
-                stack.pop()
-                continue
-            node = self._node(k)
-            waiting = [x for x in node.children if x not in self.made and self._needed(x)]
-            if waiting:
-                stack += reversed(waiting)
-                continue
-            self.made[k] = self._operation(k, node, out)
-            stack.pop()
-        return self.made[c]
-
-    def _needed(self, c: int) -> bool:
-        return c in self.solution.picks
-
-    def _operation(self, c: int, node: Node, out: list[Statement]) -> Operand:
-        if node.kind == LEAF:
-            return self.owner.sub(self.region.leaves[node.key[0]])
-        if node.kind == LITERAL:
-            return node.value
-        if node.decl is None:
-            return None
-        written = self._written(c, node)
-        operands = self._operands(node, written)
-        result = Value(self._name(c), self._type(c, node))
-        attrs = dict(node.attrs)
-        op = Op(node.decl.name, operands, attrs, (result,), written.span if written else None)
-        out.append(op)
-        price = self.owner.parent.pricer.node(self.graph, node)
-        assert isinstance(price, Price)
-        self.owner.report.instructions.append(
-            Instruction(
-                op,
-                price.cycles,
-                price.instructions,
-                node.rule if node.origin < 0 else 0,
-                op.span,
-                self.number,
-                c,
-                node.approx,
-            )
-        )
-        return result
-
-    def _written(self, c: int, node: Node) -> Op | None:
-        """Return the source operation this node stands for, else the one it helps to compute."""
-        if node.origin >= 0:
-            return self.region.ops[node.origin]
-        if c in self.members:
-            return self.region.ops[self.members[c][0]]
-        return self.region.ops[self._user(c)]
-
-    def _user(self, c: int) -> int:
-        """Return the first operation whose chosen node (transitively) uses a rule-made class."""
-        seen = {c}
-        while True:
-            for k, node_index in self.solution.picks.items():
-                if seen.intersection(self.graph.classes[k][node_index].children) and k not in seen:
-                    if k in self.members:
-                        return self.members[k][0]
-                    seen.add(k)
-                    break
-            else:
-                return 0
-
-    def _operands(self, node: Node, written: Op | None) -> tuple[Operand, ...]:
-        decl = node.decl
-        assert decl is not None
-        children = dict(zip(child_params(decl), node.children))
-        operands: list[Operand] = []
-        for i, p in enumerate(decl.operand_params):
-            if i in children:
-                operands.append(self.made.get(children[i]))
-            elif p.kind is Kind.DIMS:
-                operands.append(node.operands[i])  # type: ignore[arg-type]
-            else:
-                same = written is not None and written.name == decl.name
-                operands.append(self.owner.sub(written.operands[i]) if same and written else None)
-        return tuple(operands)
-
-    def _type(self, c: int, node: Node) -> TileType:
-        if node.origin >= 0:
-            return self.region.ops[node.origin].result.type  # type: ignore[return-value]
-        return node.type  # type: ignore[return-value]
-
-    def _name(self, c: int) -> str:
-        if c in self.members:
-            roots = [i for i in self.members[c] if self.region.ops[i].result.name in self.region.roots]
-            return self.region.ops[(roots or self.members[c])[0]].result.name
-        node = self._node(c)
-        user = self.region.ops[self._user(c)].result.name
-        assert node.decl is not None and isinstance(node.type, TileType)
-        what = node.decl.name.split(".")[1]
-        suffix = f"_{node.type.dtype.short}" if what == "cast" else ""
-        return self._fresh(f"{user}__{what}{suffix}_tmp")
-
-    def _fresh(self, stem: str) -> str:
-        version = 0
-        while f"{stem}_v{version}" in self.owner.names:
-            version += 1
-        self.owner.names.add(f"{stem}_v{version}")
-        return f"{stem}_v{version}"
+def _all_names(block: Block) -> Iterator[str]:
+    """Yield the names that statements define, block arguments included."""
+    for s in walk(block):
+        yield from (r.name for r in defined(s))
+        if isinstance(s, For):
+            yield s.var.name
+        if isinstance(s, For | While):
+            yield from (c.arg.name for c in s.carried)
 
 
 def _all_ops(block: Block) -> list[Op]:
@@ -451,21 +349,34 @@ _DROPPABLE = frozenset({"tile.create", "tile.load", "tensor.read", "tensor.dim",
 
 
 def _without_dead(block: Block, fixed: frozenset[str]) -> Block:
-    """Drop reads and creations whose results nothing uses, innermost last, until none is left."""
-    while True:
-        used = {name for s in block.statements for name in uses(s)} | fixed
-        kept, dropped = _sweep(block, used)
-        if not dropped:
-            return block
-        block = kept
+    """Drop reads and creations whose results nothing uses; what only they read goes too."""
+    if not any(isinstance(s, Op) and s.name in _DROPPABLE for s in walk(block)):
+        return block
+    return _live(block, set(fixed))
 
 
-def _sweep(block: Block, used: set[str] | frozenset[str]) -> tuple[Block, bool]:
-    out: list[Statement] = []
-    dropped = False
-    for s in block.statements:
-        if isinstance(s, Op) and s.name in _DROPPABLE and not any(r.name in used for r in s.results):
-            dropped = True
+def _live(block: Block, used: set[str]) -> Block:
+    """Return the block without dead reads; ``used`` are the names read further down, and grows."""
+    kept: list[Statement] = []
+    for s in reversed(block.statements):
+        if not isinstance(s, Op):
+            s = _live_inside(s, used)
+        elif s.name in _DROPPABLE and not any(r.name in used for r in s.results):
             continue
-        out.append(s)
-    return Block(tuple(out)), dropped
+        used.update(uses(s))
+        kept.append(s)
+    return Block(tuple(reversed(kept)))
+
+
+def _live_inside(s: Statement, used: set[str]) -> Statement:
+    match s:
+        case For() | Scope():
+            return replace(s, body=_live(s.body, used))
+        case While():
+            used.update(o.name for o in (s.cond,) if isinstance(o, Value))
+            body = _live(s.body, used)
+            return replace(s, body=body, head=_live(s.head, used))
+        case If():
+            return replace(s, then=_live(s.then, used), orelse=_live(s.orelse, used))
+        case _:
+            return s

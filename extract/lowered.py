@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..ir.diagnostics import Diagnostic, Span
 from ..ir.program import Op, Program
 from ..rewrite.graph import Graph
+from ..rewrite.region import Region
+from ..rules.target import Target
 from .dag import Problem, Solution
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Instruction:
     """One operation of the lowered program: cycles by the target's cost model, rule that chose it.
 
-    ``rule`` is 0 for what the program wrote; ``region`` and ``eclass`` lead to the alternatives.
+    ``count`` is 0 for operations that are no instruction (views, scalar arithmetic). ``rule`` is 0 for what
+    the program wrote; ``region`` and ``eclass`` lead to the alternatives (-1: outside every region).
     """
 
     op: Op
@@ -30,24 +34,46 @@ class Instruction:
 
 @dataclass(frozen=True)
 class RegionResult:
-    """A region's e-graph and the choice made in it, kept for explanations."""
+    """A region, its e-graph and the choice made in it, kept for explanations.
+
+    ``fallback``: the graph is the region's plain lowering, since the search found nothing better.
+    """
 
     graph: Graph
     problem: Problem
     solution: Solution
+    region: Region
+    fallback: bool = False
 
 
 @dataclass(frozen=True)
 class Totals:
-    """Instruction count and cycles of a program."""
+    """Instruction count, cycles, and number of casts that may round twice."""
 
-    instructions: int
-    cycles: float
+    instructions: int = 0
+    cycles: float = 0.0
+    inexact: int = 0
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(
+            self.instructions + other.instructions, self.cycles + other.cycles, self.inexact + other.inexact
+        )
+
+    def rank(self, objective: str) -> tuple[float, ...]:
+        """Return what an objective compares, most important first (cycles to the millionth)."""
+        cycles = round(self.cycles, 6)
+        match objective:
+            case "instructions":
+                return (self.instructions, cycles, self.inexact)
+            case "accuracy":
+                return (self.inexact, cycles, self.instructions)
+            case _:
+                return (cycles, self.instructions, self.inexact)
 
 
 @dataclass
 class FunctionReport:
-    """The instructions of one function, and its regions."""
+    """The instructions of one function in program order, and its regions."""
 
     name: str
     instructions: list[Instruction] = field(default_factory=list)
@@ -56,7 +82,11 @@ class FunctionReport:
 
 @dataclass
 class Lowered:
-    """The result of :func:`tilegg.lower`. ``optimum`` is "proved" or the relative gap to a proved bound."""
+    """The result of :func:`tilegg.lower`. ``optimum`` is "proved" or the relative gap to a proved bound.
+
+    ``plain`` is the input's fixed lowering: every operation as written, every cast by the shortest chain
+    that the contract admits. Loop bodies count once in all totals.
+    """
 
     program: Program
     source: Program
@@ -67,10 +97,18 @@ class Lowered:
     totals: Totals
     plain: Totals
     gap: float
-    remarks: list[Diagnostic]
+    found: list[Diagnostic]
     timings: dict[str, float] = field(default_factory=dict)
+    target: Target | None = None
 
     @property
     def optimum(self) -> Any:
         """Return "proved", or ``{"gap": g}`` with the relative distance to the proved bound."""
         return "proved" if self.gap <= 0 else {"gap": round(self.gap, 6)}
+
+    @cached_property
+    def remarks(self) -> list[Diagnostic]:
+        """What lowering has to say, with measured error rates of inexact casts (measured on first use)."""
+        from .remarks import inexact_remarks
+
+        return [*self.found, *inexact_remarks(self)]

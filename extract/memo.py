@@ -7,6 +7,7 @@ what is known about the values casts read, and how the run was asked for. Names 
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import Any
 
 from ..ir.op import OPS
@@ -18,8 +19,20 @@ from ..rewrite.knowledge import Knowledge
 from ..rewrite.region import Region
 from ..rules.terms import child_params
 from .dag import Problem, Solution
+from .lowered import Totals
+from .rebuild import Recipe
 
-Solved = tuple[Graph, Problem, Solution]
+
+@dataclass(frozen=True)
+class Solved:
+    """A solved region: e-graph, choice, how to rebuild it, and the totals of its plain lowering."""
+
+    graph: Graph
+    problem: Problem
+    solution: Solution
+    recipe: Recipe
+    plain: Totals
+    fallback: bool = False
 
 
 class Memo:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from ..ir.dtypes import DType
@@ -11,7 +13,7 @@ from ..ir.ops.select import COMPARISONS
 from ..ir.program import Const, Op, Value
 from ..ir.types import ScalarType, TileType, Type
 from ..ir.valueset import ValueSet, representable
-from ..rewrite.graph import ABSENT, OPERATION, Graph, Node
+from ..rewrite.graph import OPERATION, Graph, Node
 from ..rules.cost import Instr, cycles
 from ..rules.target import Target
 from ..rules.terms import child_params
@@ -54,6 +56,8 @@ class Refusal:
 
 
 NOTHING = Price(0.0, 0)
+#: Prices a pricer remembers before it starts anew.
+MEMO_LIMIT = 1 << 16
 
 
 def work_shape(types: list[TileType]) -> tuple[int, int, int]:
@@ -87,12 +91,18 @@ class Pricer:
 
     def node(self, graph: Graph, node: Node) -> Price | Refusal:
         """Return the price of an e-node."""
+        return self.node_of(graph.types, graph.values, node)
+
+    def node_of(
+        self, class_types: Sequence[Type | None], values: Mapping[int, ValueSet], node: Node
+    ) -> Price | Refusal:
+        """Return the price of an e-node by the types (``None``: absent operand) and value sets of classes."""
         if node.kind != OPERATION:
             return NOTHING
         assert node.decl is not None
-        types = [graph.types[c] for c in node.children if not _absent(graph, c)]
+        types = [t for c in node.children if (t := class_types[c]) is not None]
         if node.decl.name == "tile.cast":
-            return self._cast(node, types[0], graph.values.get(node.children[0]))
+            return self._cast(node, types[0], values.get(node.children[0]))
         return self.operation(node.decl, types, node.type, node.attrs)
 
     def operation(
@@ -104,8 +114,14 @@ class Pricer:
         key = (decl.name, tuple(types), result, tuple(sorted((k, repr(v)) for k, v in attrs.items())))
         found = self._memo.get(key)
         if found is None:
-            found = self._memo[key] = self._operation(decl, types, result, attrs)
+            found = self._remember(key, self._operation(decl, types, result, attrs))
         return found
+
+    def _remember(self, key: tuple[Any, ...], price: Price | Refusal) -> Price | Refusal:
+        if len(self._memo) >= MEMO_LIMIT:
+            self._memo.clear()
+        self._memo[key] = price
+        return price
 
     def _operation(
         self, decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]
@@ -124,7 +140,7 @@ class Pricer:
         key = ("cast", source, node.type, mode, node.attrs.get("saturation_mode"), values, node.approx)
         found = self._memo.get(key)
         if found is None:
-            found = self._memo[key] = self._price_cast(node, source, mode, values)
+            found = self._remember(key, self._price_cast(node, source, mode, values))
         return found
 
     def _price_cast(self, node: Node, source: Any, mode: str, values: ValueSet | None) -> Price | Refusal:
@@ -176,14 +192,16 @@ class Pricer:
         return self.operation(decl, types, result, op.attrs)
 
 
+@lru_cache(maxsize=16)
+def pricer_for(target: Target | None, exact_only: bool) -> Pricer:
+    """Return the shared pricer of a target and contract, with its memo."""
+    return Pricer(target, exact_only)
+
+
 def _meaning(mode: str, dst: DType) -> str:
     if mode != "none":
         return mode
     return "rint" if dst.is_float else "trunc"
-
-
-def _absent(graph: Graph, c: int) -> bool:
-    return graph.classes[c][0].kind == ABSENT
 
 
 def _type(o: Any) -> Type | None:

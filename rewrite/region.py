@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..ir.op import OPS, Kind
 from ..ir.program import (
@@ -79,18 +80,30 @@ def _region(block: Block, run: list[int], users: dict[str, list[int]]) -> Region
 
 def encodable(op: Op, fixed: frozenset[str]) -> bool:
     """Return whether the operation can be a term: declared, pure, scalars and tiles only, literal dims."""
-    decl = OPS.get(op.name)
-    if decl is None or not is_term(decl) or len(op.results) != 1 or op.result.name in fixed:
+    dims = _term_dims(op.name)
+    if dims is None or len(op.results) != 1 or op.results[0].name in fixed:
         return False
-    if not isinstance(op.result.type, TileType | ScalarType) or _has_memref(op.result.type):
+    t = op.results[0].type
+    if not isinstance(t, TileType | ScalarType) or _has_memref(t):
         return False
-    for p, o in zip(decl.operand_params, op.operands):
-        if p.kind is Kind.DIMS:
-            if o is not None and not all(isinstance(d, Const) for d in o):  # type: ignore[union-attr]
+    for is_dims, o in zip(dims, op.operands):
+        if o is None:
+            continue
+        if is_dims:
+            if not all(isinstance(d, Const) for d in o):  # type: ignore[union-attr]
                 return False
-        elif o is not None and not _is_leaf(o):
+        elif not _is_leaf(o):
             return False
     return "attrs" not in op.attrs
+
+
+@lru_cache(maxsize=1024)
+def _term_dims(name: str) -> tuple[bool, ...] | None:
+    """Return which operands are lists of dims, or ``None`` when the operation is no term."""
+    decl = OPS.get(name)
+    if decl is None or not is_term(decl):
+        return None
+    return tuple(p.kind is Kind.DIMS for p in decl.operand_params)
 
 
 def _is_leaf(o: Operand) -> bool:
@@ -112,14 +125,25 @@ def _is_barrier(s: Statement) -> bool:
     return decl.effect == "write" and decl.operand_params[0].kind is Kind.TILE and decl.raw
 
 
-def uses(s: Statement) -> Iterator[str]:
-    """Yield the names a statement reads, nested blocks included."""
-    for o in _operands(s):
-        if isinstance(o, Value):
-            yield o.name
+def uses(s: Statement) -> list[str]:
+    """Return the names a statement reads, nested blocks included."""
+    found: list[str] = []
+    if isinstance(s, Op):
+        _collect(s.operands, found)
+        return found
+    found += [o.name for o in _operands(s) if isinstance(o, Value)]
     for b in inner_blocks(s):
         for inner in b.statements:
-            yield from uses(inner)
+            found += uses(inner)
+    return found
+
+
+def _collect(operands: tuple[Operand, ...], found: list[str]) -> None:
+    for o in operands:
+        if isinstance(o, Value):
+            found.append(o.name)
+        elif isinstance(o, tuple):
+            _collect(o, found)
 
 
 def _operands(s: Statement) -> Iterator[object]:

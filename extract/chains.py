@@ -1,0 +1,129 @@
+"""Cast chains in a solved region: which conversion a chain stands for, and which road it follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..ir.dtypes import DType
+from ..ir.program import Operand, Value
+from ..rewrite.graph import Graph, Node
+from ..rewrite.saturate import ROADS_PER_CAST
+from ..rules.paths import Hop, Road, roads
+from ..rules.target import Target
+from ..rules.terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS, saturation_code
+from .lowered import RegionResult
+
+
+@dataclass(frozen=True)
+class Request:
+    """A conversion that a class is the value of: ``source`` is the class it reads."""
+
+    source: int
+    src: DType
+    dst: DType
+    mode: str
+    saturation: str | None
+
+
+def is_cast(node: Node) -> bool:
+    """True of conversion nodes."""
+    return node.decl is not None and node.decl.name == "tile.cast"
+
+
+def class_of(result: RegionResult, o: Operand) -> int | None:
+    """Return the class of a value of the region, ``None`` for anything else."""
+    if not isinstance(o, Value):
+        return None
+    for names, classes in (
+        ([v.name for v in result.region.leaves], result.graph.leaf_class),
+        ([op.result.name for op in result.region.ops], result.graph.op_class),
+    ):
+        if o.name in names:
+            return classes[names.index(o.name)]
+    return None
+
+
+def requests(result: RegionResult, c: int) -> Iterator[Request]:
+    """Yield the conversions a class is the value of: the written ones, then those that rules made of them."""
+    for i, op in enumerate(result.region.ops):
+        if result.graph.op_class[i] == c and op.name == "tile.cast":
+            source = class_of(result, op.operands[0])
+            if source is not None:
+                src: DType = op.operands[0].type.dtype  # type: ignore[union-attr]
+                dst: DType = op.result.type.dtype  # type: ignore[union-attr]
+                mode = op.attrs.get("mode", "round")
+                yield Request(source, src, dst, mode, op.attrs.get("saturation_mode"))
+    for node in result.graph.classes[c]:
+        if is_cast(node) and not node.approx:
+            dst, src = CODE_DTYPES[node.key[0]], CODE_DTYPES[node.key[2]]
+            words = CODE_MODES[node.key[3]], CODE_SATURATIONS[node.key[4]]
+            yield Request(node.children[0], src, dst, *words)
+
+
+def road_behind(result: RegionResult, c: int, node: Node, target: Target) -> Road | None:
+    """Return the road that ends in a cast node of class ``c``; inexact nodes have inexact roads only."""
+    for request in requests(result, c):
+        for road in offered(result, request, target):
+            if road.hops and road.exact is not node.approx and _follows(result.graph, node, road, request.source):
+                return road
+    return None
+
+
+def offered(result: RegionResult, request: Request, target: Target) -> tuple[Road, ...]:
+    """Return the roads of a request, as lowering looked them up."""
+    if request.src is request.dst:
+        return ()
+    values = result.graph.values.get(request.source)
+    return roads(
+        target, request.src, request.dst, request.mode, request.saturation, values, k=ROADS_PER_CAST
+    )
+
+
+def _follows(graph: Graph, node: Node, road: Road, source: int) -> bool:
+    """Whether a road's hops can be traced back from its last node to the class it starts from."""
+    here = [node]
+    for hop in reversed(road.hops[1:]):
+        fitting = [n for n in here if _is_hop(n, hop)]
+        here = [m for n in fitting for m in graph.classes[n.children[0]] if is_cast(m) and not m.approx]
+    return any(_is_hop(n, road.hops[0]) and n.children[0] == source for n in here)
+
+
+def _is_hop(node: Node, hop: Hop) -> bool:
+    dst, _, src, mode, saturation, _ = node.key
+    return (
+        CODE_DTYPES[dst] is hop.dst
+        and CODE_DTYPES[src] is hop.src
+        and CODE_MODES[mode] == hop.effective
+        and saturation == saturation_code(hop.saturation, hop.dst)
+    )
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The casts that end in a node, first hop first, and the class that the first one reads."""
+
+    source: int
+    nodes: tuple[Node, ...]
+
+    def __str__(self) -> str:
+        """``FP32 → FP16 (odd) → INT8``: a round mode is shown where it is not the last hop's."""
+        last = CODE_MODES[self.nodes[-1].key[3]]
+        text = CODE_DTYPES[self.nodes[0].key[2]].name
+        for n in self.nodes:
+            mode = CODE_MODES[n.key[3]]
+            text += f" → {CODE_DTYPES[n.key[0]].name}" + (f" ({mode})" if mode != last else "")
+        return text
+
+
+def chain(graph: Graph, picks: dict[int, int], c: int, node: Node) -> Chain:
+    """Return the casts that end in a node of class ``c``, by the picks below it, back to the first other value."""
+    nodes = [node]
+    seen = {c}
+    while True:
+        child = nodes[-1].children[0]
+        below = graph.classes[child][picks[child]] if child in picks else None
+        if below is None or not is_cast(below) or child in seen:
+            return Chain(child, tuple(reversed(nodes)))
+        seen.add(child)
+        nodes.append(below)

@@ -1,0 +1,80 @@
+"""Remarks about casts that are not bit for bit what was asked: how often they differ, and what exactness costs.
+
+Measuring an error rate takes time, so these are made when somebody asks for them (``Lowered.remarks``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..ir.diagnostics import Diagnostic
+from ..ir.types import TileType, with_dtype
+from ..rules.paths import Road, roads
+from ..rules.paths_rank import describe
+from .chains import road_behind
+from .lowered import FunctionReport, Instruction, Lowered
+from .price import Price, Pricer, pricer_for
+
+
+def inexact_remarks(lowered: Lowered) -> list[Diagnostic]:
+    """Return TG024 for every chain that may round twice, TG025 for every request that the target ignores."""
+    if lowered.target is None or not lowered.totals.inexact:
+        return []
+    pricer = pricer_for(lowered.target, False)
+    found: list[Diagnostic] = []
+    for f in lowered.functions:
+        for instruction in f.instructions:
+            if instruction.inexact:
+                found += _of(lowered, f, instruction, pricer)
+    return found
+
+
+def _of(lowered: Lowered, f: FunctionReport, instruction: Instruction, pricer: Pricer) -> Iterator[Diagnostic]:
+    result = f.regions[instruction.region]
+    node = result.graph.classes[instruction.eclass][result.solution.picks[instruction.eclass]]
+    assert lowered.target is not None
+    road = road_behind(result, instruction.eclass, node, lowered.target)
+    t = instruction.op.result.type
+    if road is None or not isinstance(t, TileType):
+        return
+    asked = f"{road.src.name} to {road.dst.name}"
+    hint = exact_hint(pricer, road, t)
+    if road.remark:
+        yield Diagnostic(
+            "TG025", f"{asked}: {road.remark}", instruction.span, f"{road}: {describe(road)}", hint, "remark"
+        )
+    if len(road.hops) > 1 or not road.remark:
+        yield Diagnostic(
+            "TG024", f"{asked} may round twice: {road}", instruction.span, describe(road), hint, "remark"
+        )
+
+
+def exact_hint(pricer: Pricer, road: Road, t: TileType) -> str:
+    """Say what the cheapest exact chain of the same conversion costs more for a result type, if there is one."""
+    exact = cheapest_exact(pricer, road, t)
+    if exact is None:
+        return "no exact chain exists; tile.assume can prove a narrower range"
+    extra = chain_cycles(pricer, exact, t) - chain_cycles(pricer, road, t)
+    return f"exact: {exact} costs {extra:+.0f} cycles (objective accuracy or contract exact)"
+
+
+def cheapest_exact(pricer: Pricer, road: Road, t: TileType) -> Road | None:
+    """Return the cheapest exact chain for a road's request."""
+    assert pricer.target is not None
+    request = road.request
+    mode = road.hops[-1].mode
+    saturation = road.hops[-1].saturation
+    found = roads(pricer.target, request.src, request.dst, mode, saturation, road.values)
+    exact = [r for r in found if r.exact]
+    return min(exact, key=lambda r: (chain_cycles(pricer, r, t), len(r.hops), str(r)), default=None)
+
+
+def chain_cycles(pricer: Pricer, road: Road, t: TileType) -> float:
+    """Return the cycles of a chain for the type of its result."""
+    here, total = with_dtype(t, road.src), 0.0
+    for hop in road.hops:
+        there = with_dtype(t, hop.dst)
+        price = pricer.hop(here, there, hop.effective, hop.saturation)
+        assert isinstance(price, Price)
+        total, here = total + price.cycles, there
+    return total
