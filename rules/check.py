@@ -1,0 +1,304 @@
+"""Soundness checks derived from rule declarations: both sides evaluated on hostile values and compared.
+
+A rule is instantiated at random: dtypes, round modes and saturations for its variables, elements for its
+values; every value of a source of at most 16 bits (every pair, for two operands of at most 8), else values
+chosen to trip conversions. Its conditions select: dtype conditions the instances, value conditions
+(``fits``, ``finite``) the elements. Both sides are then computed with the declared meanings of their
+operations and compared bit for bit, NaN payloads aside. Road rules take their instances from the road search
+itself; inexact roads may differ from their request by no more than their stated error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..ir.convert import all_values, decode, encode, same_bits
+from ..ir.diagnostics import TileggError
+from ..ir.dtypes import DTYPES, DType
+from ..ir.inputs import extreme_values
+from ..ir.samples import hostile, random_bits
+from ..ir.tilearray import Arr
+from . import casts as _casts  # noqa: F401  (declares the rules)
+from .check_eval import Assignment, Unfit, Valued, evaluate, value_variables
+from .facts import FACTS, dtype_holds, infinity_kept
+from .rule import RULES, Condition, Rule, Term, Var
+from .terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS, DTYPE_CODES, MODE_CODES
+
+#: Elements of one instance where a source has too many values to list.
+WIDTH = 4096
+#: Draws per wanted instance before giving up on a rule whose conditions hardly ever hold.
+_PATIENCE = 40
+
+
+@dataclass(frozen=True)
+class RuleCheck:
+    """What checking one rule covered.
+
+    ``instances``: instantiations whose conditions held for some element; ``values``: elements compared;
+    ``exhaustive``: instances that ran over every value of their sources; ``inexact``: elements on which an
+    inexact road differed within its stated error; ``failures``: the first disagreements, as text.
+    """
+
+    rule: str
+    instances: int
+    values: int
+    exhaustive: int
+    inexact: int
+    failures: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """True when something was compared and nothing disagreed."""
+        return self.instances > 0 and not self.failures
+
+
+class _Tally:
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.instances = self.values = self.exhaustive = self.inexact = 0
+        self.failures: list[str] = []
+
+    def result(self) -> RuleCheck:
+        failures = tuple(self.failures[:10])
+        return RuleCheck(self.rule.name, self.instances, self.values, self.exhaustive, self.inexact, failures)
+
+
+def check_rule(rule: Rule, samples: int = 200, seed: int = 0) -> RuleCheck:
+    """Check a rule on ``samples`` instances drawn from ``seed``."""
+    from .check_roads import check_road_rule, is_road_rule
+
+    rng = np.random.default_rng([seed, *rule.name.encode()])
+    tally = _Tally(rule)
+    if is_road_rule(rule):
+        check_road_rule(rule, samples, rng, tally)
+        return tally.result()
+    for _ in range(samples * _PATIENCE):
+        if tally.instances >= samples or len(tally.failures) >= 10:
+            break
+        _instance(rule, rng, tally)
+    return tally.result()
+
+
+def check_all(samples: int = 200, seed: int = 0) -> list[RuleCheck]:
+    """Check every declared rule."""
+    return [check_rule(rule, samples, seed) for rule in RULES.values()]
+
+
+def summary(checks: Iterable[RuleCheck]) -> str:
+    """Return the checks as a table with a total."""
+    rows = list(checks)
+    lines = [f"{'rule':<36} {'instances':>9} {'exhaustive':>10} {'values':>12} {'inexact':>9}  result"]
+    for c in rows:
+        result = "ok" if c.ok else f"{len(c.failures)} failures" if c.failures else "never applies"
+        lines.append(f"{c.rule:<36} {c.instances:>9} {c.exhaustive:>10} {c.values:>12} {c.inexact:>9}  {result}")
+    good = sum(c.ok for c in rows)
+    total = sum(c.values for c in rows)
+    lines.append(f"{good} of {len(rows)} rules hold on {total} values in {sum(c.instances for c in rows)} instances")
+    return "\n".join(lines)
+
+
+# -- one instance ------------------------------------------------------------------------------------------
+
+
+def _instance(rule: Rule, rng: np.random.Generator, tally: _Tally) -> None:
+    codes = draw_codes(rule, rng)
+    if not saturations_fit(rule.lhs, codes) or not all(_code_condition(c, codes) for c in rule.when):
+        return
+    try:
+        where = value_variables(rule.lhs, codes)
+        values, exhaustive = draw_values(where, _dtypes_of(codes), rng)
+        keep = _selected(rule, codes, values)
+        if keep is not None:
+            values = {v: x.select(keep) for v, x in values.items()}
+        if not all(x.size for x in values.values()):
+            return
+        left = evaluate(rule.lhs, codes, values)
+        right = evaluate(rule.rhs, codes, values)
+    except Unfit:
+        return
+    tally.instances += 1
+    tally.exhaustive += exhaustive
+    tally.values += left.size
+    compare(rule, codes, values, left, right, tally)
+
+
+def compare(
+    rule: Rule, codes: Assignment, values: Mapping[Var, Valued], left: Valued, right: Valued, tally: _Tally
+) -> None:
+    """Record a failure where the two sides differ in type or bits."""
+    shown = show_codes(codes)
+    if left.type != right.type:
+        tally.failures.append(f"{rule.name} with {shown}: {left.type} on the left, {right.type} on the right")
+        return
+    differ = ~same_bits(left.data, right.data, left.dtype)
+    if not differ.any():
+        return
+    at = int(np.flatnonzero(differ.reshape(-1))[0])
+    sources = ", ".join(f"{v.name}={x.element(at, differ.size)}" for v, x in values.items())
+    tally.failures.append(
+        f"{rule.name} with {shown}, {sources}: {left.element(at)} on the left, {right.element(at)} on the right"
+        f" ({int(differ.sum())} of {differ.size} values)"
+    )
+
+
+def show_codes(codes: Assignment) -> str:
+    """Return an assignment of code variables as text."""
+    names: dict[str, Callable[[int], object]] = {
+        "dtype": lambda c: CODE_DTYPES[c].name,
+        "mode": lambda c: CODE_MODES[c],
+        "saturation": lambda c: CODE_SATURATIONS[c],
+    }
+    return ", ".join(f"{v.name}={names[v.kind](c)}" for v, c in codes.items() if v.kind in names)
+
+
+def _dtypes_of(codes: Assignment) -> list[DType]:
+    return [CODE_DTYPES[c] for v, c in codes.items() if v.kind == "dtype"]
+
+
+def code_variables(rule: Rule) -> list[Var]:
+    """Return the variables of a rule that stand for codes, in order of occurrence."""
+    found: dict[Var, None] = {}
+    stack: list[Any] = [rule.lhs, rule.rhs, *(a for c in rule.when for a in c.args)]
+    while stack:
+        p = stack.pop(0)
+        if isinstance(p, Var) and p.kind != "value":
+            found[p] = None
+        elif isinstance(p, Term):
+            stack = [*p.args, *p.children, *stack]
+    return list(found)
+
+
+NUMERIC = tuple(DTYPE_CODES[name] for name, d in DTYPES.items() if d.is_numeric)
+
+
+def draw_codes(rule: Rule, rng: np.random.Generator) -> Assignment:
+    """Draw dtypes, modes and saturations for a rule's variables; shapes are all the same one."""
+    out: Assignment = {}
+    for v in code_variables(rule):
+        match v.kind:
+            case "dtype":
+                out[v] = int(rng.choice(NUMERIC))
+            case "mode":
+                out[v] = int(rng.choice(list(MODE_CODES.values())))
+            case "saturation":
+                out[v] = int(rng.integers(len(CODE_SATURATIONS)))
+            case _:
+                out[v] = 0
+    return out
+
+
+def saturations_fit(p: Any, codes: Assignment) -> bool:
+    """Tell whether every cast has a saturation code that the encoding can give it (none for integers only)."""
+    if not isinstance(p, Term):
+        return True
+    if p.op == "tile.cast":
+        dst, saturation = (codes[a] if isinstance(a, Var) else a for a in (p.args[0], p.args[4]))
+        if saturation == 0 and not CODE_DTYPES[dst].is_float:
+            return False
+    return all(saturations_fit(c, codes) for c in p.children)
+
+
+# -- conditions --------------------------------------------------------------------------------------------
+
+
+def _code_condition(c: Condition, codes: Assignment) -> bool:
+    """Decide a condition on codes; conditions on values come later."""
+    args = [codes[a] if isinstance(a, Var) and a in codes else a for a in c.args]
+    if c.relation == "!=":
+        return args[0] != args[1]
+    kinds = FACTS[c.relation][0]
+    if "value" in kinds:
+        return True
+    if c.relation == "keeps_infinity":
+        dtype, saturation = args
+        assert isinstance(dtype, int) and isinstance(saturation, int)
+        return infinity_kept(CODE_DTYPES[dtype], saturation)
+    return dtype_holds(c.relation, tuple(CODE_DTYPES[a] for a in args if isinstance(a, int)))
+
+
+def _selected(rule: Rule, codes: Assignment, values: Mapping[Var, Valued]) -> Arr | None:
+    """Return which elements satisfy the rule's value conditions (``None``: it has none)."""
+    keep: Arr | None = None
+    for c in rule.when:
+        if c.relation == "!=" or "value" not in FACTS[c.relation][0]:
+            continue
+        subject = c.args[0]
+        assert isinstance(subject, Var | Term)
+        value = evaluate(subject, codes, values)
+        dtypes = [CODE_DTYPES[codes[a]] for a in c.args[1:] if isinstance(a, Var)]
+        holds = VALUE_CONDITIONS[c.relation](value.data.reshape(-1), value.dtype, *dtypes)
+        keep = holds if keep is None else keep & holds
+    return keep
+
+
+def holds_exactly(array: Arr, src: DType, dst: DType) -> Arr:
+    """Return which elements ``dst`` holds exactly: their value, the sign of a zero, infinity, NaN.
+
+    Decided element by element, without value sets.
+    """
+    numbers = decode(array, src)
+    if numbers.dtype.kind == "f":
+        finite = np.isfinite(numbers)
+        plain = np.where(finite, numbers, 0.0)
+        back = decode(encode(plain, dst, "trunc", True), dst)
+        same: Arr = (back.astype(object) == plain.astype(object)).astype(np.bool_)
+        if back.dtype.kind == "f":
+            same &= np.signbit(back) == np.signbit(plain)
+        else:
+            same &= ~((plain == 0) & np.signbit(plain))
+        same = np.where(np.isinf(numbers), dst.has_inf, same)
+        return np.where(np.isnan(numbers), dst.has_nan, same)
+    back = decode(encode(numbers, dst, "trunc", True), dst)
+    return (back.astype(object) == numbers.astype(object)).astype(np.bool_)
+
+
+def _never_infinite(array: Arr, src: DType) -> Arr:
+    numbers = decode(array, src)
+    return ~np.isinf(numbers) if numbers.dtype.kind == "f" else np.ones(numbers.shape, np.bool_)
+
+
+#: Value conditions, decided element by element: storage array, its dtype, the condition's dtypes.
+VALUE_CONDITIONS: dict[str, Callable[..., Arr]] = {"fits": holds_exactly, "finite": _never_infinite}
+
+
+# -- values ------------------------------------------------------------------------------------------------
+
+
+def draw_values(
+    where: Mapping[Var, tuple[str, DType]], others: list[DType], rng: np.random.Generator
+) -> tuple[dict[Var, Valued], bool]:
+    """Draw elements for the value variables, and tell whether they are all there are.
+
+    ``where``: per variable "tile" or "scalar", and its dtype; ``others``: dtypes whose boundaries matter.
+    """
+    tiles = [v for v, (kind, _) in where.items() if kind == "tile"]
+    out = {v: Valued.scalar(_any(dtype, others, 1, rng)[0], dtype) for v, (kind, dtype) in where.items()
+           if kind == "scalar"}  # fmt: skip
+    exhaustive = len(tiles) == len(where) and _listable([where[v][1] for v in tiles])
+    if exhaustive:
+        grids = np.meshgrid(*[all_values(where[v][1]) for v in tiles], indexing="ij")
+        arrays = [g.reshape(-1) for g in grids]
+    else:
+        arrays = [_any(where[v][1], others, WIDTH, rng) for v in tiles]
+    out.update({v: Valued.tile(a, where[v][1]) for v, a in zip(tiles, arrays)})
+    return out, exhaustive
+
+
+def _listable(dtypes: list[DType]) -> bool:
+    return bool(dtypes) and sum(d.bits for d in dtypes) <= 16
+
+
+def _any(dtype: DType, others: list[DType], count: int, rng: np.random.Generator) -> Arr:
+    """Return hostile elements of a dtype: extremes, boundaries of the other dtypes, random bits."""
+    parts = [rng.choice(extreme_values(dtype), max(1, count // 8)), random_bits(dtype, rng, max(1, count // 8))]
+    share = max(1, count - sum(p.size for p in parts)) // max(1, len(others)) + 1
+    try:
+        parts += [hostile(dtype, other, rng, share) for other in others]
+    except TileggError:
+        parts += [random_bits(dtype, rng, count)]
+    whole: Arr = rng.permutation(np.concatenate(parts))[:count]
+    return whole

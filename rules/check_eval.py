@@ -1,0 +1,135 @@
+"""Evaluation of rule patterns on arrays, by the declared meanings of the operations in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..ir import ops as _ops  # noqa: F401  (registers the operations)
+from ..ir.codes import decode
+from ..ir.diagnostics import TileggError
+from ..ir.dtypes import DTYPES, FP32, DType
+from ..ir.interp_eval import eval_op
+from ..ir.op import OPS, Call, Kind, OpDecl
+from ..ir.program import Const, Value
+from ..ir.tilearray import Arr, TileArray
+from ..ir.types import ScalarType, TileType, scalar, tile
+from .rule import Pattern, Term, Var
+from .terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS, child_params, signature
+
+#: Codes of a rule's dtype, mode, saturation, shape and integer variables.
+Assignment = dict[Var, int]
+
+
+class Unfit(Exception):
+    """An instance that no program can contain: an operation does not take the drawn operands."""
+
+
+@dataclass(frozen=True, eq=False)
+class Valued:
+    """A value with its type: ``data`` is the array of a tile's elements, or an array of one scalar."""
+
+    data: Arr
+    type: TileType | ScalarType
+
+    @staticmethod
+    def tile(array: Arr, dtype: DType) -> Valued:
+        """One row of elements."""
+        return Valued(array.reshape(1, -1), tile((1, array.size), dtype))
+
+    @staticmethod
+    def scalar(element: Any, dtype: DType) -> Valued:
+        """One scalar."""
+        return Valued(np.array([element], dtype.storage), scalar(dtype))
+
+    @property
+    def dtype(self) -> DType:
+        return self.type.dtype
+
+    @property
+    def size(self) -> int:
+        return int(self.data.size)
+
+    def select(self, keep: Arr) -> Valued:
+        """Return the elements that are kept (scalars stay)."""
+        if isinstance(self.type, ScalarType):
+            return self
+        return Valued.tile(self.data.reshape(-1)[keep], self.dtype)
+
+    def element(self, i: int, of: int | None = None) -> str:
+        """Return one element as text: value and bits."""
+        flat = self.data.reshape(-1)
+        one = flat[i : i + 1] if of is None or flat.size == of else flat[:1]
+        return f"{decode(one, self.dtype)[0].item()!r} (0x{one.tobytes()[::-1].hex()})"
+
+
+def evaluate(p: Pattern, codes: Assignment, values: Mapping[Var, Valued]) -> Valued:
+    """Return the value of a pattern; raises :class:`Unfit`."""
+    if isinstance(p, Var):
+        return values[p]
+    decl = OPS[p.op]
+    children = [evaluate(c, codes, values) for c in p.children]
+    operands: list[Any] = [None] * len(decl.operand_params)
+    types: list[Any] = [None] * len(decl.operand_params)
+    known: list[Any] = [None] * len(decl.operand_params)
+    for position, child in zip(child_params(decl), children):
+        types[position] = child.type
+        known[position] = Value("x", child.type)
+        operands[position] = _run_time(child)
+        if isinstance(child.type, ScalarType):
+            known[position] = Const(operands[position], child.dtype)
+    args = [codes[a] if isinstance(a, Var) else a for a in p.args]
+    attrs = _attributes(decl, args)
+    try:
+        result = decl.result(Call(decl, tuple(known), {**decl.defaults, **attrs}, None))
+        if not isinstance(result, TileType) or result.dtype is not CODE_DTYPES[args[0]]:
+            raise Unfit
+        if p.op == "tile.cast" and children[0].dtype is not CODE_DTYPES[args[2]]:
+            raise Unfit
+        out = eval_op(decl, operands, types, attrs, result)
+    except TileggError as problem:
+        raise Unfit from problem
+    return Valued(np.ascontiguousarray(out.region), result)
+
+
+def _run_time(v: Valued) -> Any:
+    if isinstance(v.type, TileType):
+        return TileArray(v.data)
+    number = decode(v.data, v.dtype)[0].item()
+    return bool(number) if v.dtype.kind == "bool" else number
+
+
+def _attributes(decl: OpDecl, args: list[int]) -> dict[str, Any]:
+    """Return the attributes that a term's argument codes stand for."""
+    attrs: dict[str, Any] = {}
+    for name, code in zip(signature(decl)[2:], args[2:]):
+        match name:
+            case "mode":
+                attrs["mode"] = CODE_MODES[code]
+            case "saturation":
+                attrs["saturation_mode"] = CODE_SATURATIONS[code]
+            case "compare":
+                attrs["cmp_type"] = code
+    if decl.name == "tile.cast":
+        attrs["target_type"] = CODE_DTYPES[args[0]]
+    return attrs
+
+
+def value_variables(lhs: Term, codes: Assignment) -> dict[Var, tuple[str, DType]]:
+    """Return per value variable whether it is a tile or a scalar, and the dtype the pattern gives it."""
+    found: dict[Var, tuple[str, DType]] = {}
+    args = [codes[a] if isinstance(a, Var) else a for a in lhs.args]
+    decl = OPS[lhs.op]
+    own = CODE_DTYPES[args[signature(decl).index("source")] if "source" in signature(decl) else args[0]]
+    for position, child in zip(child_params(decl), lhs.children):
+        param = decl.operand_params[position]
+        if isinstance(child, Term):
+            found.update(value_variables(child, codes))
+        elif param.kind is Kind.SCALAR:
+            found.setdefault(child, ("scalar", own if own.is_int else FP32))
+        else:
+            found.setdefault(child, ("tile", DTYPES["UINT8"] if param.name == "mask" else own))
+    return found
