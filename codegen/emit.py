@@ -1,0 +1,92 @@
+"""PTO assembly of a program: one ``.pto`` module with a kernel for each in-core function.
+
+The text needs no synchronisation and no addresses: the assembler plans memory and inserts both
+(``ptoas --enable-insert-sync``). Parameters of a kernel, in this order: the function's own (a tensor is a pointer,
+a scalar its register type), then, as ``index``, every size that appears in a type or an offset and is no
+parameter, in order of first appearance. A kernel returns nothing: a returned tensor is the parameter it names.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir.diagnostics import Diagnostic, error
+from ..ir.program import Function, Op, Program, walk
+from ..rules.target import Target, load_target
+from .emit_body import Body
+from .pto import api as pto
+
+#: Function kinds that start kernels instead of being one.
+_HOST_KINDS = ("Orchestration", "Group", "Graph")
+_CUBE_KINDS = ("AIC",)
+
+
+def emit(
+    program: Any,
+    target: str | Target | None = None,
+    *,
+    check: bool = True,
+    locations: bool = True,
+    remarks: list[Diagnostic] | None = None,
+) -> str:
+    """Return the PTO assembly of a program, or of what :func:`tilegg.lower` returned.
+
+    ``target``: a target or its name; a lowered program knows its own. ``check`` runs the dialect's verifier for
+    that architecture; ``locations`` writes ``loc("file":line:col)`` after each operation; ``remarks`` receives a
+    remark for every function left out. Raises :class:`TileggError`: TG023 for what cannot be written (with its
+    place and reason), TG017 for tiles that already have addresses, TG040 when there is no target.
+    """
+    module = build_module(program, target, remarks)
+    if check:
+        pto.verify_pto(module)
+    return pto.print_pto(module, locations=locations)
+
+
+def build_module(
+    program: Any, target: str | Target | None = None, remarks: list[Diagnostic] | None = None
+) -> Any:
+    """Return the module :func:`emit` prints, an xDSL ``ModuleOp``, unverified."""
+    source: Program = getattr(program, "program", program)
+    if target is None and source is not program and program.arch != "none":
+        target = program.arch
+    if target is None:
+        raise error("TG040", "assembly is written for a target", hint="name one: a2a3, a5")
+    machine = load_target(target) if isinstance(target, str) else target
+    module = pto.ModuleBuilder(machine.arch)
+    kernels = [f for f in source.functions if not _skipped(f, remarks)]
+    if not kernels:
+        raise error("TG023", "the program has no in-core function", hint="kernels load tiles: pl.tile.load(...)")
+    for f in kernels:
+        _emit_function(module, f, machine)
+    return module.op
+
+
+def _kind(function: Function) -> str:
+    return function.attrs.get("type", "").rpartition(".")[2]
+
+
+def _skipped(function: Function, remarks: list[Diagnostic] | None) -> bool:
+    """Return whether a function is no kernel; leaves a remark if so."""
+    kind = _kind(function)
+    host = kind in _HOST_KINDS or "Orchestrator" in function.attrs.get("role", "")
+    calls = any(isinstance(s, Op) and s.name == "call" for s in walk(function.body))
+    if not host and (kind in ("InCore", "AIV", "AIC") or not calls):
+        return False
+    if remarks is not None:
+        why = "it starts kernels and is compiled for the host"
+        remarks.append(
+            Diagnostic("TG023", f"{function.name} is left out of the assembly", function.span, why, severity="remark")
+        )
+    return True
+
+
+def _emit_function(module: pto.ModuleBuilder, function: Function, target: Target) -> None:
+    if _kind(function) in _CUBE_KINDS:
+        raise error("TG023", f"{function.name} is a matrix kernel", function.span,
+                    reason="only vector kernels are written as assembly")  # fmt: skip
+    if not function.name.isascii():
+        raise error("TG023", f"{function.name!r} is no symbol of the assembler", function.span)
+    try:
+        Body(module, function, target).run()
+    except RecursionError:
+        raise error("TG012", f"{function.name} is nested too deeply", function.span) from None

@@ -1,0 +1,142 @@
+"""The body of one kernel: parameters, statements in order, returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.ir import Attribute
+
+from ..ir.diagnostics import error
+from ..ir.op import OPS
+from ..ir.program import For, Function, If, Jump, Op, Raw, Return, Scope, Statement, Value, While, Yield, flat_operands
+from ..ir.types import ScalarType, TensorType
+from ..rules.target import Target
+from . import emit_memory, emit_scalars, emit_tiles, emit_views
+from .emit_flow import Flow
+from .emit_forms import Plan
+from .emit_names import extra_sizes, use_counts
+from .emit_state import INDEX, State, scalar_type
+from .pto.api import FunctionBuilder, ModuleBuilder, ptr_type
+
+Handler = Callable[[State, Op], None]
+
+HANDLERS: dict[str, Handler] = {
+    "tile.load": emit_memory.load,
+    "tile.store": emit_memory.store,
+    "tile.read": emit_memory.tile_read,
+    "tile.write": emit_memory.tile_write,
+    "tensor.read": emit_memory.read,
+    "tensor.write": emit_memory.write,
+    "tensor.slice": emit_memory.slice_tensor,
+    "tensor.reshape": emit_memory.reshape_tensor,
+    "tensor.view": emit_memory.reshape_tensor,
+    "tensor.dim": emit_memory.tensor_dim,
+    **dict.fromkeys(("tile.get_block_idx", "tile.get_block_num", "tile.get_subblock_idx"), emit_memory.block_query),
+    "tile.slice": emit_views.slice_tile,
+    "tile.reshape": emit_views.reshape,
+    "tile.reinterpret_view": emit_views.reinterpret,
+    "tile.set_validshape": emit_views.set_validshape,
+    "tile.assume": emit_views.rename,
+    **dict.fromkeys(emit_scalars.HANDLERS, emit_scalars.emit_scalar),
+    **emit_tiles.HANDLERS,
+}
+
+
+class Body:
+    """Emits one function into a module."""
+
+    def __init__(self, module: ModuleBuilder, function: Function, target: Target) -> None:
+        self.function = function
+        self.extra = extra_sizes(function)
+        plan = Plan(function)
+        self.builder = self._declare(module)
+        self.state = State(self.builder, plan, target)
+        self.flow = Flow(self.state, self.statements, use_counts(function.body))
+
+    def _declare(self, module: ModuleBuilder) -> FunctionBuilder:
+        args: list[tuple[str, Attribute]] = []
+        for p in self.function.params:
+            args.append((p.value.name, self._argument_type(p.value)))
+        args += [(name, INDEX) for name in self.extra]
+        return module.function(self.function.name, args, span=self.function.span)
+
+    def _argument_type(self, value: Value) -> Attribute:
+        t = value.type
+        if isinstance(t, TensorType | ScalarType):
+            if not t.dtype.pto:
+                raise error("TG023", f"the assembler has no {t.dtype.name} (parameter {value.name!r})",
+                            self.function.span)  # fmt: skip
+            return ptr_type(t.dtype.pto) if isinstance(t, TensorType) else scalar_type(t.dtype)
+        raise error("TG023", f"parameter {value.name!r} of type {t} cannot be passed to a kernel", self.function.span)
+
+    def run(self) -> None:
+        state = self.state
+        state.span = self.function.span
+        args = self.builder.args
+        for name in self.extra:
+            state.scalars[name] = args[name]
+            state.natural.add(args[name])
+        for p in self.function.params:
+            if isinstance(p.value.type, ScalarType):
+                state.scalars[p.value.name] = args[p.value.name]
+        for p in self.function.params:
+            if isinstance(p.value.type, TensorType):
+                emit_memory.parameter(state, p.value, args[p.value.name])
+        self.statements(self.function.body.statements)
+        state.b.at(self.function.span)
+        self.builder.finish()
+
+    def statements(self, statements: Sequence[Statement]) -> None:
+        """Emit statements into the current block."""
+        state = self.state
+        for s in statements:
+            state.span = s.span
+            state.b.at(s.span)
+            match s:
+                case Op():
+                    self._op(s)
+                case For():
+                    self.flow.loop(s)
+                case While():
+                    self.flow.while_loop(s)
+                case If():
+                    self.flow.branch(s)
+                case Scope():
+                    self.statements(s.body.statements)
+                case Return():
+                    self._returned(s)
+                case Yield():
+                    pass
+                case Jump():
+                    state.fail(f"{s.kind} cannot be written as assembly", "scf loops have no early exit",
+                               "put the condition into a while loop, or around the rest of the body")  # fmt: skip
+                case Raw():
+                    state.fail("a statement kept verbatim cannot be written as assembly", s.text.strip()[:80])
+
+    def _op(self, s: Op) -> None:
+        state = self.state
+        handler = HANDLERS.get(s.name)
+        if handler is None:
+            decl = OPS.get(s.name)
+            if decl is None or decl.pto is None or not s.name.startswith("tile."):
+                state.fail(f"{s.name} cannot be written as assembly", _why(s, decl))
+            handler = emit_tiles.elementwise
+        handler(state, s)
+
+    def _returned(self, s: Return) -> None:
+        """A returned tensor is a parameter, or a view of one; nothing else can leave a kernel."""
+        for o in flat_operands(s.operands):
+            if not (isinstance(o, Value) and o.name in self.state.tensors):
+                what = getattr(o, "name", None) or getattr(o, "value", o)
+                self.state.fail(f"a kernel cannot return {what!r}", "results leave through output tensors",
+                                "store it into an Out parameter and return that")  # fmt: skip
+
+
+def _why(s: Op, decl: Any) -> str:
+    if s.name == "call":
+        return "a kernel calls no other function"
+    if decl is None:
+        return "the operation is unknown"
+    return "it has no instruction; lower the program first, or keep it out of kernels"
+

@@ -1,0 +1,58 @@
+"""Scratch tiles of instructions: what the target says, in a type the assembler's verifier takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.ir import SSAValue
+
+from ..ir.dtypes import DTYPES, UINT8, DType
+from ..rules.cost import Instr
+from ..rules.target import ScratchPlan
+from .emit_forms import BLOCK_BYTES, Form
+from .emit_state import State, TileRef
+
+#: Instructions that always get a scratch tile: older assemblers demand the operand (assembler v0.27).
+ALWAYS = frozenset(
+    {"tsel", "tsels", "txor", "txors", "trem", "trems", "tprelu", "trowsum", "trowmax", "trowmin", "trowprod"}
+)
+#: Instructions whose scratch tile has the result's own type (assembler v0.60 verifier).
+_LIKE_RESULT = frozenset({"txor", "txors"})
+
+
+def scratch_tile(
+    state: State, instr: Instr, sources: list[TileRef], result: TileRef, given: TileRef | None
+) -> SSAValue | None:
+    """Return the scratch tile of an instruction: the given one, else what the target asks for, else ``None``."""
+    if given is not None:
+        return state.rows(given)
+    plan = state.target.scratch(instr)
+    if plan is None and instr.op not in ALWAYS:
+        return None
+    if instr.op == "tcvt" and not all(isinstance(v, int) for v in result.valid):
+        # The verifier sizes it by the valid extents; without them the assembler makes the tile.
+        return None
+    if instr.op in _LIKE_RESULT and (plan is None or plan.required):
+        return state.allot(replace(result.form, pad=0), result.valid, False, None).value
+    form = _form(instr, plan, sources, result)
+    return state.allot(form, (form.rows, form.cols), False, None).value
+
+
+def _form(instr: Instr, plan: ScratchPlan | None, sources: list[TileRef], result: TileRef) -> Form:
+    """Return the tile of a plan, or the smallest one."""
+    if plan is None:
+        return _line(UINT8 if instr.op in ("tsel", "tsels") else sources[0].form.dtype, 1)
+    dtype, rows, cols = DTYPES[plan.dtype], plan.rows, plan.cols
+    if instr.op.startswith("trowexpand"):
+        # The same bytes, counted in the result's dtype.
+        dtype, rows, cols = result.form.dtype, 1, 8 * plan.bytes // result.form.dtype.bits
+    elif instr.op in ("trem", "trems"):
+        rows, cols = max(rows, 2 if instr.op == "trem" else 1), max(cols, result.form.cols)
+    form = _line(dtype, cols)
+    return replace(form, rows=rows)
+
+
+def _line(dtype: DType, cols: int) -> Form:
+    unit = BLOCK_BYTES * 8 // dtype.bits
+    width = -(-cols // unit) * unit
+    return Form(dtype, 1, width, cols=width)

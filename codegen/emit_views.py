@@ -1,0 +1,139 @@
+"""Operations that give a tile's storage another name: slices, reshapes, valid shapes, reinterpretations.
+
+None of them is an instruction. A name stays correct as long as nothing writes the storage, which emission
+takes care of: results get storage of their own, and only loops write a tile twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+from xdsl.ir import SSAValue
+
+from ..ir.program import Op
+from ..ir.types import TileType
+from .emit_forms import BLOCK_BYTES, Form
+from .emit_state import Extent, State, TileRef, buffer_type
+from .pto.api import TileBufType, tile_type
+
+
+def retyped(state: State, value: SSAValue, dtype: str) -> SSAValue:
+    """Return a tile under another element type of the same width (assembly spelling)."""
+    spec = cast(TileBufType, value.type).data
+    type_ = tile_type(
+        dtype, spec.rows, spec.cols, valid=spec.valid, space=spec.space, blayout=spec.blayout,
+        slayout=spec.slayout, fractal=spec.fractal, pad=spec.pad,
+    )  # fmt: skip
+    return value if type_ == value.type else state.b.op("pto.bitcast", [value], [type_]).results[0]
+
+
+def rename(state: State, s: Op) -> None:
+    """Operations whose result is their operand: ``tile.assume``."""
+    state.tiles[s.result.name] = state.tile(s.operands[0])
+
+
+def _resized(state: State, value: SSAValue, form: Form, valid: tuple[Extent, Extent]) -> SSAValue:
+    """Return a row-major tile with another valid shape."""
+    shown = state.physical(form, valid)
+    if value.type == buffer_type(form, valid) and all(isinstance(v, int) for v in shown):
+        return value
+    shape = cast(TileBufType, value.type).shape
+    return state.subview(value, (0, 0), shape, shown)
+
+
+def set_validshape(state: State, s: Op) -> None:
+    """``tile.set_validshape``: a window of the whole tile with the new extents."""
+    if s.result.name in state.tensors or not isinstance(s.result.type, TileType):
+        state.tensors[s.result.name] = state.tensors[s.operands[0].name]  # type: ignore[union-attr]
+        return
+    ref = state.tile(s.operands[0])
+    rows, cols = (state.offset(o) for o in s.operands[1:3])
+    valid: tuple[Extent, Extent] = (1, rows) if ref.form.column else (rows, cols)
+    value = _resized(state, state.rows(ref), ref.form, valid)
+    state.tiles[s.result.name] = state.derived(ref, ref.form, valid, value)
+
+
+def reinterpret(state: State, s: Op) -> None:
+    """``tile.reinterpret_view``: another dtype of the same width."""
+    ref = state.tile(s.operands[0])
+    form = state.plan[s.result.name]
+    value = retyped(state, state.rows(ref), form.dtype.pto)
+    state.tiles[s.result.name] = state.derived(ref, replace(form, cols=ref.form.cols), ref.valid, value)
+
+
+def reshape(state: State, s: Op) -> None:
+    """``tile.reshape``: the same bytes, where both shapes lie in memory without gaps."""
+    ref, form = state.tile(s.operands[0]), state.plan[s.result.name]
+    valid = state.valid_of(cast(TileType, s.result.type), form)
+    have, want = ref.form.rows * ref.form.cols, form.rows * form.cols
+    if not (ref.form.contiguous and form.contiguous):
+        state.fail(
+            f"the reshape from {s.operands[0].type} to {s.result.type} would move elements",  # type: ignore[union-attr]
+            f"rows of {ref.form.dtype.name} are padded to whole {BLOCK_BYTES}-byte blocks",
+            "use column counts that fill 32-byte blocks in every dtype the tile is cast to",
+        )
+    if have < want:
+        state.fail(f"the reshape to {s.result.type} needs {want - have} elements of padding more than there are")
+    value = state.rows(ref)
+    if have > want:
+        # A padded line, of which the elements at the front are wanted.
+        line = replace(ref.form, used=want, cols=want)
+        value = state.subview(state.rows(ref), (0, 0), (1, buffer_type(line, (1, want)).shape[1]), (1, want))
+    value = state.reshape(value, buffer_type(form, valid))
+    state.tiles[s.result.name] = state.derived(ref, form, valid, value)
+
+
+def slice_tile(state: State, s: Op) -> None:
+    """``tile.slice``: a window of the storage, which must begin at a 32-byte block."""
+    ref, form = state.tile(s.operands[0]), state.plan[s.result.name]
+    t, source = cast(TileType, s.result.type), cast(TileType, s.operands[0].type)  # type: ignore[union-attr]
+    if len(t.shape) > 2:
+        state.fail("slices of tiles of rank 3 and more cannot be written as assembly")
+    offsets = state.offsets(s.operands[2])
+    row, col = offsets if len(offsets) == 2 else (0, *offsets)
+    if ref.form.column:
+        row, col = 0, row
+    elif form.column and form.used > 1:
+        state.fail(
+            f"one column of a {source} is no tile", "its elements do not follow one another",
+            "reduce or transpose the tile first",
+        )  # fmt: skip
+    _check_start(state, ref.form, col)
+    cols = _window_cols(state, ref.form, form, col)
+    rows = form.rows
+    valid = state.valid_of(t, form)
+    window = replace(form, cols=cols)
+    packing = form.dtype.values_per_byte
+    at = (row, state.div_exact(col, packing, "offset"))
+    value = state.subview(state.rows(ref), at, (rows, cols // packing), state.physical(window, valid))
+    state.tiles[s.result.name] = state.derived(ref, window, valid, value)
+
+
+def _check_start(state: State, form: Form, col: Extent) -> None:
+    if isinstance(col, int) and col * form.dtype.bits % (8 * BLOCK_BYTES):
+        state.fail(
+            f"a slice at element {col} of {form.dtype.name} rows does not begin at a {BLOCK_BYTES}-byte block",
+            "vector instructions address whole blocks",
+            f"begin at a multiple of {8 * BLOCK_BYTES // form.dtype.bits} elements",
+        )
+
+
+def _window_cols(state: State, source: Form, form: Form, col: Extent) -> int:
+    """Return the physical columns of a window: as planned, cut where the source ends."""
+    if not isinstance(col, int):
+        return form.cols if form.cols <= source.cols else form.used
+    if col + form.cols <= source.cols:
+        return form.cols
+    least = -(-form.used // form.unit) * form.unit
+    if col + least > source.cols:
+        state.fail("the slice reaches beyond the tile")
+    return least
+
+
+def as_line(state: State, ref: TileRef, form: Form) -> TileRef:
+    """Return a line (``[M, 1]`` or ``[1, M]``) as the line of another form: the same storage."""
+    value = state.rows(ref)
+    if ref.form.cols != form.cols:
+        form = replace(form, cols=ref.form.cols)
+    return state.derived(ref, form, ref.valid, value)
