@@ -63,7 +63,8 @@ def report(name: str, found: Audit, seconds: float) -> None:
 
 def clear() -> None:
     """Forget every road and proof."""
-    for cached in (paths._roads, paths_proof.prepare, paths_proof._direct_on_listing, paths_values.listing):
+    proof = (paths_proof.prepare, paths_proof._compared, paths_proof._direct_on_listing)
+    for cached in (paths._roads, *proof, paths_values.listing):
         cached.cache_clear()
 
 

@@ -107,7 +107,14 @@ def _decide(request: Conversion, chain: Chain, values: ValueSet) -> Verdict:
             return Verdict(True, f"value set: {stops} {verb} every arriving value")
         if valueset.representable(values, request.dst):
             return Verdict(True, "value set: nothing is rounded and nothing overflows")
-    if _narrows_integers(request, chain, values):
+    # Stops that hold every arriving value leave no trace: the chain is the one that goes past them.
+    kept = next(i for i, c in enumerate(chain) if not valueset.representable(values, c.dst))
+    return _compared(request, (chain[kept]._replace(src=request.src), *chain[kept + 1 :]), values)
+
+
+@lru_cache(maxsize=1024)
+def _compared(request: Conversion, chain: Chain, values: ValueSet) -> Verdict:
+    if _narrows_integers(request, chain):
         return Verdict(True, "integer narrowing: rounded once, then clamped into nested ranges")
     if listing(request.src, values) is not None:
         return _exhaustive(request, chain, values)
@@ -118,17 +125,14 @@ def _decide(request: Conversion, chain: Chain, values: ValueSet) -> Verdict:
     return _search(request, chain, values)
 
 
-def _narrows_integers(request: Conversion, chain: Chain, values: ValueSet) -> bool:
-    """Tell whether one hop rounds to integers in the requested mode and the others only clamp."""
-    kept = next((i for i, c in enumerate(chain) if not valueset.representable(values, c.dst)), len(chain))
-    rest = chain[kept:]
+def _narrows_integers(request: Conversion, chain: Chain) -> bool:
+    """Tell whether the first hop rounds to integers in the requested mode and the others only clamp."""
     inner = valueset.of_dtype(request.dst)
     return (
-        bool(rest)
-        and request.dst.is_int
-        and rest[0].mode == request.mode
-        and all(c.dst.is_int and c.saturate and valueset.representable(inner, c.dst) for c in rest)
+        request.dst.is_int
         and request.saturate
+        and chain[0].mode == request.mode
+        and all(c.dst.is_int and c.saturate and valueset.representable(inner, c.dst) for c in chain)
     )
 
 

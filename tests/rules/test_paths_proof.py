@@ -135,6 +135,7 @@ def test_a_wrong_expectation_of_steps_cannot_hide_a_difference(monkeypatch: pyte
 
     monkeypatch.setattr(proof, "step_places", lambda _request, line: np.array([line.first, line.last]))
     proof.prepare.cache_clear()
+    proof._compared.cache_clear()
     everything = valueset.of_dtype(FP32)
     request = Conversion(FP32, FP4, "rint", False)
     twice = (Conversion(FP32, BF16, "rint", False), Conversion(BF16, FP4, "rint", False))
@@ -142,6 +143,7 @@ def test_a_wrong_expectation_of_steps_cannot_hide_a_difference(monkeypatch: pyte
     assert not decide(request, twice, everything).exact
     assert decide(request._replace(mode="round"), truncated, everything).exact
     proof.prepare.cache_clear()
+    proof._compared.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["a5", "a2a3"])
