@@ -72,7 +72,7 @@ def _use_utf8() -> None:
 
 def _close_stdout() -> None:
     """Point stdout nowhere, so that flushing it at exit cannot fail again."""
-    try:
+    from contextlib import suppress
+
+    with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        pass

@@ -27,7 +27,8 @@ def add(verbs: Verbs) -> None:
     p.add_argument("src", metavar="SRC", help="dtype of the values, such as fp32")
     p.add_argument("dst", metavar="DST", help="dtype wanted, such as int8")
     p.add_argument("--arch", metavar="TARGET", required=True, help="target name or file; see tilegg targets")
-    p.add_argument("--shape", metavar="RxC", type=shape, default=(64, 64), help="tile shape that prices are for (default: 64x64)")
+    p.add_argument("--shape", metavar="RxC", type=shape, default=(64, 64),
+                   help="tile shape that prices are for (default: 64x64)")  # fmt: skip
     p.add_argument("--mode", default="round", help="round mode: none rint round floor ceil trunc odd (default: round)")
     p.add_argument("--saturation", choices=("on", "off"), help="clamp or not (default: on for integer destinations)")
     p.add_argument("--objective", choices=OBJECTIVES, default="cycles", help="the order (default: cycles)")

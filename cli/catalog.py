@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .console import Console
+from .words import count, natural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ def add(verbs: Verbs) -> None:
     )
     p.add_argument("name", metavar="NAME", nargs="?", help="one rule, or the start of several names")
     p.add_argument("--verify", action="store_true", help="test every rule on special values and random instances")
+    p.add_argument("--samples", metavar="N", type=count, default=200, help="instances a rule (default: 200)")
+    p.add_argument("--seed", metavar="S", type=natural, default=0, help="seed of the instances (default: 0)")
     p.add_argument("--json", action="store_true", help="print JSON")
 
     p = verbs.add(
@@ -67,7 +70,7 @@ def rules(args: Namespace, console: Console) -> int:
     if args.verify:
         from .ruletests import verify_rules
 
-        return verify_rules(chosen, args.json, console)
+        return verify_rules(chosen, args, console)
     found = {"schema": 1, "rules": [_rule_row(r) for r in chosen]}
     one = args.name is not None and len(chosen) == 1
     _print(args, found, lambda: _rule_text(chosen[0]) if one else _rule_table(chosen))
@@ -199,7 +202,8 @@ def _diff_text(a: Target, b: Target, rows: list[dict[str, Any]]) -> str:
 
     if not rows:
         return f"{a.name} and {b.name} do not differ\n"
-    return table(("table", "key", "field", a.name, b.name), [[r[c] for c in ("table", "key", "field", "a", "b")] for r in rows])
+    cells = [[r[c] for c in ("table", "key", "field", "a", "b")] for r in rows]
+    return table(("table", "key", "field", a.name, b.name), cells)
 
 
 # -- operations --------------------------------------------------------------------------------------------
@@ -267,12 +271,10 @@ def _legality(target: Target, decl: OpDecl) -> dict[str, Any] | None:
     if decl.pto is None:
         return None
     verdicts = {name: target.legal(decl.pto, name) for name in DTYPES}
+    takes = [name for name, v in verdicts.items() if v.ok]
     conditions = dict.fromkeys(v.reason for v in verdicts.values() if v.ok and v.reason)
-    return {
-        "dtypes": [name for name, v in verdicts.items() if v.ok],
-        "conditions": list(conditions),
-        "refused": next((v.reason for v in verdicts.values() if not v.ok), "") if not any(v.ok for v in verdicts.values()) else "",
-    }
+    refused = "" if takes else next(v.reason for v in verdicts.values())
+    return {"dtypes": takes, "conditions": list(conditions), "refused": refused}
 
 
 def _op_table(rows: Sequence[dict[str, Any]], known: Sequence[Target]) -> str:

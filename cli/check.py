@@ -66,12 +66,10 @@ def check(args: Namespace, console: Console) -> int:
 def examine(path: str, console: Console) -> tuple[list[Diagnostic], Program | None]:
     """Return everything the reader and the verifier say, and the program if it can be read."""
     from ..ir.diagnostics import TileggError
-    from ..ir.text import parse_with_remarks
-    from .files import read_text
+    from .programs import read
 
     try:
-        text, name = read_text(path, console)
-        program, remarks = parse_with_remarks(text, name)
+        program, remarks = read(path, console)
     except TileggError as problem:
         return list(problem.diagnostics), None
     return [*remarks, *_verified(program)], program

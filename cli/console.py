@@ -81,7 +81,9 @@ class Console:
 
         def show(done: int, total: int) -> None:
             # About a hundred updates in all: drawing must not cost time.
-            if done == total or done % max(1, total // 100) == 0:
+            if done == total:
+                self._clear_progress()
+            elif done % max(1, total // 100) == 0:
                 self._progress_shown = True
                 print(f"\r\x1b[K{what} {done}/{total}", end="", file=sys.stderr, flush=True)
 

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import platform
 import sys
 import tempfile
 import traceback
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
 
-from ..ir.diagnostics import Diagnostic
+from ..ir.diagnostics import Diagnostic, error
 from .console import Console, print_json
+from .files import read_bytes
+
+#: Options whose value is a file to write: a reproduction leaves these files alone.
+_WRITING = ("-o", "--output", "--report")
 
 
 def report_crash(problem: Exception, words: list[str], console: Console) -> int:
@@ -59,3 +67,45 @@ def _write(text: str) -> str | None:
     except OSError:
         return None
     return path
+
+
+def reproduce(args: Namespace, console: Console) -> int:
+    """Run the command of a crash file again, on the inputs stored in it and without writing its outputs."""
+    from . import main
+
+    words, inputs = _stored(args.file)
+    os.environ["TILEGG_DEBUG"] = "1"
+    with tempfile.TemporaryDirectory() as folder:
+        places = {}
+        for i, (name, text) in enumerate(sorted(inputs.items())):
+            place = Path(folder, f"{i}-{Path(name).name[-100:]}")
+            data = text.encode("utf-8", "surrogateescape")
+            if name == "<stdin>":
+                sys.stdin = io.TextIOWrapper(io.BytesIO(data), "utf-8")
+            else:
+                place.write_bytes(data)
+                places[name] = str(place)
+        return main([places.get(word, word) for word in _without_outputs(words)])
+
+
+def _stored(path: str) -> tuple[list[str], dict[str, str]]:
+    try:
+        found: Any = json.loads(read_bytes(path))
+        words, inputs = found["arguments"], found["inputs"]
+        good = all(isinstance(w, str) for w in [*words, *inputs, *inputs.values()])
+        if not good or not isinstance(words, list) or "reproduce" in words[:1]:
+            raise ValueError("arguments and inputs must be text")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
+        raise error("TG013", f"{path} is no crash file", reason=str(problem)[:200]) from None
+    return words, inputs
+
+
+def _without_outputs(words: list[str]) -> list[str]:
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word in _WRITING:
+            next(rest, None)
+        elif not word.startswith(("--output=", "--report=")) and not (word.startswith("-o") and len(word) > 2):
+            kept.append(word)
+    return kept

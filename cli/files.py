@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -121,7 +122,9 @@ def _stage(path: str, data: bytes) -> tuple[str, str]:
 
     def write_it() -> None:
         if os.path.isdir(final):
-            raise IsADirectoryError(21, "Is a directory")
+            raise IsADirectoryError(errno.EISDIR, "Is a directory")
+        if os.path.exists(final) and not os.access(final, os.W_OK):
+            raise PermissionError(errno.EACCES, "Permission denied")
         try:
             with open(temporary, "xb") as file:
                 file.write(data)

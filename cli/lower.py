@@ -63,7 +63,7 @@ def _add_explain(verbs: Verbs) -> None:
     )
     add_lowering_options(p)
     p.add_argument("-o", "--output", metavar="OUT", help="the file to write (default: stdout)")
-    p.add_argument("--why-not", metavar="WHAT", help="explain only why this value, line or operation came out as it did")
+    p.add_argument("--why-not", metavar="WHAT", help="explain only why this value or operation came out as it did")
     p.add_argument("--pareto", action="store_true", help="the choices that no other beats in cycles and accuracy")
     p.add_argument("--json", action="store_true", help="print JSON")
 
@@ -105,11 +105,8 @@ def lowered_of(program: Program, args: Namespace, console: Console, clock: Clock
     )
     if clock is not None:
         clock.spent.update(result.timings)
-    console.report(result.remarks)
-    if not any(d.code == "TG024" for d in result.remarks):
-        from ..extract.faithful import inexact_casts
-
-        console.report(cast.remark() for cast in inexact_casts(result))
+    # Remarks measure the errors of inexact casts, which takes time: not for nobody.
+    console.report(result.found if console.quiet else result.remarks)
     return result
 
 

@@ -7,6 +7,14 @@ import argparse
 from .. import __version__
 from . import casts, catalog, check, lower, runs
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .console import Console
+
+    Run = Callable[[argparse.Namespace, Console], int]
+
 _EPILOG = """\
 exit codes: 0 done, 1 diagnostics or a difference found, 2 wrong usage
 
@@ -40,15 +48,6 @@ class Verbs:
         return made
 
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .console import Console
-
-    Run = Callable[[argparse.Namespace, Console], int]
-
-
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     made = argparse.ArgumentParser(
@@ -62,7 +61,24 @@ def parser() -> argparse.ArgumentParser:
     verbs = Verbs(made.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True))
     for group in (lower, casts, runs, check, catalog):
         group.add(verbs)
+    _add_reproduce(verbs)
     return made
+
+
+def _add_reproduce(verbs: Verbs) -> None:
+    p = verbs.add(
+        "reproduce",
+        _reproduce,
+        "run the command of a crash file again, with the trace shown",
+        "  tilegg reproduce /tmp/tilegg-crash-0123456789ab.json",
+    )
+    p.add_argument("file", metavar="FILE", help="the file named by the message about the fault")
+
+
+def _reproduce(args: argparse.Namespace, console: Console) -> int:
+    from .crash import reproduce
+
+    return reproduce(args, console)
 
 
 def _shared_options() -> argparse.ArgumentParser:

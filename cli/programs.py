@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from ..ir.diagnostics import Diagnostic, Span, TileggError
 from ..ir.program import Program
 from .console import Console
 from .files import read_text
@@ -13,12 +15,22 @@ from .files import read_text
 
 def load(path: str, console: Console) -> Program:
     """Return the program of a file or of stdin (``-``), checked; its remarks go to stderr."""
+    program, remarks = read(path, console)
+    console.report(remarks)
+    return program
+
+
+def read(path: str, console: Console) -> tuple[Program, list[Diagnostic]]:
+    """Return the program of a file or of stdin with its remarks; every diagnostic has a place in it."""
     from ..ir.text import parse_with_remarks
 
     text, name = read_text(path, console)
-    program, remarks = parse_with_remarks(text, name)
-    console.report(remarks)
-    return program
+    try:
+        return parse_with_remarks(text, name)
+    except TileggError as problem:
+        start = Span(name, 1, 1, 1, 1)
+        placed = [replace(d, span=d.span or start) for d in problem.diagnostics]
+        raise TileggError(*placed) from None
 
 
 class Clock:

@@ -30,7 +30,8 @@ def add(verbs: Verbs) -> None:
     )
     p.add_argument("input", metavar="IN", help="the program's text file, or - for stdin")
     p.add_argument("--inputs", metavar="FILE", help=".npz file with one array per parameter name, or - for stdin")
-    p.add_argument("-o", "--output", metavar="OUT", help=".npz file for the outputs, or - for stdout (default: show them)")
+    p.add_argument("-o", "--output", metavar="OUT",
+                   help=".npz file for the outputs, or - for stdout (default: show them)")  # fmt: skip
     _add_entry_options(p)
 
     p = verbs.add(
@@ -185,5 +186,5 @@ def _verdict(reports: dict[str, Report], casts: tuple[InexactCast, ...], arch: s
     lines = [f"{name} on {arch}: {report.render()}" for name, report in reports.items()]
     if casts:
         lines.append(f"apart from {len(casts)} cast{'s' * (len(casts) != 1)} that may round twice:")
-        lines += [f"  {c.span or c.function}: {c.remark().message}; {c.remark().reason}" for c in casts]
+        lines += [f"  {c.span or c.function}: {c.render()}" for c in casts]
     return "\n".join(lines) + "\n"

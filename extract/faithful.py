@@ -1,0 +1,152 @@
+"""Casts that may round twice: which ones a lowered program has, and the program without their roundings.
+
+Under the faithful contract a cast may take a legal chain of native casts that is not exact. Everything else is
+bit for bit the source program; :func:`exact_form` makes that testable by putting the one conversion back where
+such a chain stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..ir.diagnostics import Span
+from ..ir.dtypes import DType
+from ..ir.op import OPS
+from ..ir.program import Block, For, If, Op, Operand, Program, Scope, Statement, Value, While, walk
+from ..rules.paths import Road
+from ..rules.paths_rank import describe
+from .chains import Request, requests, road_behind
+from .lowered import Instruction, Lowered, RegionResult
+
+_MAX_HOPS = 4
+
+
+@dataclass(frozen=True)
+class InexactCast:
+    """A chain of native casts that stands for one conversion without being equal to it everywhere.
+
+    ``last`` is the chain's last operation, ``direct`` the conversion it stands for; ``road`` tells how the two
+    differ (``None`` when it is no longer among the listed ones).
+    """
+
+    function: str
+    last: Op
+    direct: Op
+    road: Road | None
+
+    @property
+    def span(self) -> Span | None:
+        """The place of the cast in the source."""
+        return self.last.span
+
+    def render(self) -> str:
+        """Return the text form: what was asked, what was chosen, how the two differ."""
+        src, dst = _dtype(self.direct.operands[0]), _dtype(self.direct.result)
+        chosen = f"{self.road}, {describe(self.road)}" if self.road else "a chain that may round twice"
+        return f"{src.name} to {dst.name}: {chosen}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the stable JSON object."""
+        error = self.road.error if self.road else None
+        return {
+            "function": self.function,
+            "result": self.last.result.name,
+            "src": _dtype(self.direct.operands[0]).name,
+            "dst": _dtype(self.direct.result).name,
+            "mode": self.direct.attrs.get("mode", "round"),
+            "saturation": self.direct.attrs.get("saturation_mode"),
+            "chain": [hop.dst.name for hop in self.road.hops] if self.road else None,
+            "rate": error.rate if error else None,
+            "max_ulp": error.max_ulp if error else None,
+            "span": self.span._asdict() if self.span else None,
+        }
+
+
+def inexact_casts(lowered: Lowered) -> tuple[InexactCast, ...]:
+    """Return the inexact chains of a lowered program, in program order."""
+    found = []
+    for report in lowered.functions:
+        body = lowered.program.function(report.name).body
+        makers = {s.result.name: s for s in walk(body) if isinstance(s, Op) and s.results}
+        for instruction in report.instructions:
+            if instruction.inexact:
+                found.append(_inexact(lowered, report.name, instruction, report.regions, makers))
+    return tuple(found)
+
+
+def exact_form(lowered: Lowered) -> Program:
+    """Return the lowered program with one conversion in the place of every inexact chain.
+
+    It is bit for bit the source program when the lowering is right.
+    """
+    direct = {id(cast.last): cast.direct for cast in inexact_casts(lowered)}
+    functions = tuple(replace(f, body=_replaced(f.body, direct)) for f in lowered.program.functions)
+    return replace(lowered.program, functions=functions)
+
+
+def _inexact(
+    lowered: Lowered,
+    function: str,
+    instruction: Instruction,
+    regions: list[RegionResult],
+    makers: dict[str, Op],
+) -> InexactCast:
+    region, c, last = regions[instruction.region], instruction.eclass, instruction.op
+    node = region.graph.classes[c][region.solution.picks[c]]
+    road = road_behind(region, c, node, lowered.target) if lowered.target else None
+    asked = list(requests(region, c))
+    for operand, here in _back(instruction, region, makers):
+        request = next((r for r in asked if r.source == here), None)
+        if request is not None:
+            direct = replace(last, operands=(operand, *last.operands[1:]), attrs=_attrs(request))
+            return InexactCast(function, last, direct, road)
+    raise AssertionError(f"no conversion stands behind the chain that ends in {last.result.name}")
+
+
+def _attrs(request: Request) -> dict[str, Any]:
+    attrs: dict[str, Any] = {"target_type": request.dst}
+    if request.mode != OPS["tile.cast"].defaults["mode"]:
+        attrs["mode"] = request.mode
+    if request.saturation is not None:
+        attrs["saturation_mode"] = request.saturation
+    return attrs
+
+
+def _back(
+    instruction: Instruction, region: RegionResult, makers: dict[str, Op]
+) -> Iterator[tuple[Operand, int]]:
+    """Yield what the chain's hops read, from the last hop back: the operand and its class."""
+    op, here = instruction.op, instruction.eclass
+    for _ in range(_MAX_HOPS):
+        here = region.graph.classes[here][region.solution.picks[here]].children[0]
+        operand = op.operands[0]
+        yield operand, here
+        before = makers.get(operand.name) if isinstance(operand, Value) else None
+        if before is None or before.name != "tile.cast" or here not in region.solution.picks:
+            return
+        op = before
+
+
+def _dtype(value: Any) -> DType:
+    dtype: DType = value.type.dtype
+    return dtype
+
+
+def _replaced(block: Block, new: dict[int, Op]) -> Block:
+    return Block(tuple(_statement(s, new) for s in block.statements))
+
+
+def _statement(s: Statement, new: dict[int, Op]) -> Statement:
+    match s:
+        case Op():
+            return new.get(id(s), s)
+        case For() | Scope():
+            return replace(s, body=_replaced(s.body, new))
+        case While():
+            return replace(s, head=_replaced(s.head, new), body=_replaced(s.body, new))
+        case If():
+            return replace(s, then=_replaced(s.then, new), orelse=_replaced(s.orelse, new))
+        case _:
+            return s
