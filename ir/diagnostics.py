@@ -43,6 +43,10 @@ CODES: dict[str, str] = {
     "TG030": "inputs do not fit the program's parameters",
     "TG031": "two programs differ",
     "TG032": "the interpreter cannot evaluate the operation",
+    "TG050": "a form of a distributed operation that is not supported here",
+    "TG051": "no rank can go on: a deadlock",
+    "TG052": "undefined window contents are read",
+    "TG053": "a distributed operation stands at a level where it cannot run",
     "TG040": "unknown target, objective, contract or option value",
     "TG090": "an internal fault of tilegg",
 }

@@ -11,9 +11,11 @@ from typing import Any
 
 from .diagnostics import Span, TileggError, error
 from .dtypes import INDEX, DType
-from .op import Call, Kind, OpDecl, OpParam, kind_accepts
+from .op import OPS, Call, Kind, OpDecl, OpParam, kind_accepts
 from .program import Const, Operand, Value, Verbatim
 from .types import (
+    CONTEXT,
+    POINTER,
     UNKNOWN,
     Dim,
     OpaqueType,
@@ -56,9 +58,25 @@ def _wrong_kind(decl: OpDecl, param: OpParam, found: str, span: Span | None) -> 
     hint = ""
     if param.kind is Kind.TILE and found.startswith("scalar"):
         hint = f"the form with a scalar is pl.{decl.name.rstrip('_')}s"
-    if param.kind is Kind.TILE and found.startswith("tensor"):
+    if param.kind is Kind.TILE and found.startswith(("tensor", "distributed")):
         hint = "load it first: pl.tile.load(tensor, offsets, shapes)"
+    sibling = _sibling(decl, param, found)
+    if sibling is not None:
+        hint = f"the form for it is {sibling}"
+    if param.kind is Kind.WINDOW:
+        hint = "peers can address windows only: a pld.DistributedTensor parameter, or pld.window(...) on the host"
     return error("TG006", f"{decl.name}: {wanted}, got {found}", span, hint=hint)
+
+
+def _sibling(decl: OpDecl, param: OpParam, found: str) -> str | None:
+    """Return the operation of the same name on tiles or tensors, where that takes what was found."""
+    if not decl.name.startswith("pld.") or param is not decl.operand_params[0]:
+        return None
+    space = {Kind.TILE: "tensor", Kind.TENSOR: "tile"}.get(param.kind)
+    if space is None or not found.startswith((space, "distributed tensor" if space == "tensor" else space)):
+        return None
+    name = f"pld.{space}.{decl.name.rpartition('.')[2]}"
+    return name if name in OPS else None
 
 
 def _check_dims(decl: OpDecl, param: OpParam, operand: Operand, span: Span | None) -> None:
@@ -116,11 +134,15 @@ def result_types(
     return result.items if isinstance(result, TupleType) else (result,)
 
 
+#: Opaque types that operations are declared on, so that results follow from them.
+_NAMED = (POINTER, CONTEXT)
+
+
 def _known(operands: Sequence[Operand]) -> bool:
     for o in operands:
         cls = o.__class__
         if cls is Value:
-            if o.type.__class__ is OpaqueType:  # type: ignore[union-attr]
+            if o.type.__class__ is OpaqueType and o.type not in _NAMED:  # type: ignore[union-attr]
                 return False
         elif cls is tuple and not _known(o):  # type: ignore[arg-type]
             return False

@@ -27,6 +27,7 @@ class Kind(Enum):
 
     TILE = "tile"
     TENSOR = "tensor"
+    WINDOW = "distributed tensor"
     ARRAY = "tile or tensor"
     SCALAR = "scalar"
     DIMS = "list of sizes or offsets"
@@ -38,6 +39,9 @@ class Kind(Enum):
     COMPARE = "comparison"
     MEMORY = "memory space"
     ATOMIC = "atomic type"
+    NOTIFY = "notify operation"
+    WAIT = "wait comparison"
+    REDUCE = "reduction"
     PAD = "pad value"
     FLAG = "flag"
     INT = "integer"
@@ -50,11 +54,14 @@ class Kind(Enum):
         return self in _OPERANDS
 
 
-_OPERANDS = frozenset({Kind.TILE, Kind.TENSOR, Kind.ARRAY, Kind.SCALAR, Kind.DIMS, Kind.SCRATCH, Kind.ANY})
+_OPERANDS = frozenset(
+    {Kind.TILE, Kind.TENSOR, Kind.WINDOW, Kind.ARRAY, Kind.SCALAR, Kind.DIMS, Kind.SCRATCH, Kind.ANY}
+)
 
 # The annotations operations are declared with. To a type checker they are all "any array or number".
 Tile = Annotated[Any, Kind.TILE]
 Tensor = Annotated[Any, Kind.TENSOR]
+Window = Annotated[Any, Kind.WINDOW]
 Array = Annotated[Any, Kind.ARRAY]
 Scalar = Annotated[Any, Kind.SCALAR]
 Dims = Annotated[Any, Kind.DIMS]
@@ -66,6 +73,9 @@ Saturation = Annotated[Any, Kind.SATURATION]
 Compare = Annotated[Any, Kind.COMPARE]
 Memory = Annotated[Any, Kind.MEMORY]
 Atomic = Annotated[Any, Kind.ATOMIC]
+Notify = Annotated[Any, Kind.NOTIFY]
+WaitFor = Annotated[Any, Kind.WAIT]
+Reduce = Annotated[Any, Kind.REDUCE]
 Pad = Annotated[Any, Kind.PAD]
 Flag = Annotated[Any, Kind.FLAG]
 Int = Annotated[Any, Kind.INT]
@@ -128,6 +138,19 @@ class Env:
 ResultRule = Callable[[Call], Type | None]
 
 
+@dataclass(frozen=True)
+class Placement:
+    """Where an operation may run when a mixed kernel is split into a cube and a vector function.
+
+    ``core``: ``"VECTOR"``, ``"CUBE"``, ``"SHARED"`` (copied to both sides), or ``None``: derived from the operands
+    (:func:`~tilegg.ir.placement.core_of`). ``no_duplicate``: at most one side may keep it inside a vector region.
+    """
+
+    core: str | None = None
+    no_duplicate: bool = False
+    reason: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class OpDecl:
     """A declared operation; see :func:`op` for the fields."""
@@ -143,6 +166,7 @@ class OpDecl:
     target_defined: str
     doc: str
     wants_env: bool
+    placement: Placement | None = None
     transfer: list[Callable[..., Any]] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
@@ -184,6 +208,7 @@ def op(
     effect: str = "none",
     raw: bool = False,
     target_defined: str = "",
+    placement: Placement | None = None,
 ) -> Callable[[Callable[..., Any]], OpDecl]:
     """Declare an operation.
 
@@ -192,7 +217,8 @@ def op(
     heading in the documentation; ``pto``: assembler mnemonic; ``unified``: the short spelling ``pl.<unified>``;
     ``effect``: none, read, write or alloc; ``raw``: the body sees tiles with their padding
     (:class:`~tilegg.ir.interp.TileArray`) instead of valid regions; ``target_defined``: what the hardware
-    documents leave open, so that no rule may depend on it.
+    documents leave open, so that no rule may depend on it; ``placement``: which core of a mixed kernel runs it,
+    where its operands do not tell.
     """
 
     def declare(fn: Callable[..., Any]) -> OpDecl:
@@ -200,7 +226,7 @@ def op(
             raise ValueError(f"operation {name} is declared twice")
         params, wants_env = _read_signature(fn)
         doc = inspect.getdoc(fn) or ""
-        decl = OpDecl(name, params, fn, result, family, pto, effect, raw, target_defined, doc, wants_env)
+        decl = OpDecl(name, params, fn, result, family, pto, effect, raw, target_defined, doc, wants_env, placement)
         OPS[name] = decl
         if unified:
             UNIFIED.setdefault(unified, []).append(decl)
@@ -231,6 +257,8 @@ def kind_accepts(kind: Kind, t: Type) -> bool:
             return isinstance(t, TileType)
         case Kind.TENSOR:
             return isinstance(t, TensorType)
+        case Kind.WINDOW:
+            return isinstance(t, TensorType) and t.is_window
         case Kind.ARRAY:
             return isinstance(t, TileType | TensorType)
         case Kind.SCALAR:

@@ -44,8 +44,14 @@ class TensorType:
     kind: str = "Tensor"
     memref: str | None = None
 
+    @property
+    def is_window(self) -> bool:
+        """True for the own rank's slice of a communication window, which peers can address."""
+        return self.kind == "DistributedTensor"
+
     def __str__(self) -> str:
-        return f"tensor {shape_text(self.shape)} {self.dtype.name}"
+        word = "distributed tensor" if self.is_window else "tensor"
+        return f"{word} {shape_text(self.shape)} {self.dtype.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,9 @@ class OpaqueType:
 Type = ScalarType | TensorType | TileType | TupleType | OpaqueType
 
 UNKNOWN = OpaqueType("pl.UnknownType")
+#: A window buffer or another allocation, and a communication context: types operations are declared on.
+POINTER = OpaqueType("pl.Ptr")
+CONTEXT = OpaqueType("pld.CommCtxType")
 
 
 @lru_cache(maxsize=65536)

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..diagnostics import Span, error
 from ..dtypes import DTYPES, DType, parse_dtype
+from ..enums import AbiEnum, AtomicType, NotifyOp, ReduceOp, WaitCmp
 from ..op import Kind
 from ..ops.select import COMPARISONS
 from ..types import MEMORY_SPACES
@@ -30,13 +31,21 @@ class Words:
     show: Callable[[str], str]
 
 
-_ATOMIC = {"none": "None_", "add": "Add"}
+def _abi(title: str, enum: type[AbiEnum], prefix: str) -> Words:
+    """The row of an enumeration whose members dumps write as integers."""
+    shown = {m.word: f"{prefix}.{enum.__name__}.{m.name}" for m in enum}
+    return Words(title, enum.words(), {m.name.lower(): m.word for m in enum}, lambda w: shown[w])
+
+
 _TABLE: dict[Kind, Words] = {
     Kind.MODE: Words("round mode", ROUND_MODES, {}, lambda w: f'"{w}"'),
     Kind.SATURATION: Words("saturation mode", ("off", "on"), {"false": "off", "true": "on"}, lambda w: f'"{w}"'),
     Kind.COMPARE: Words("comparison", COMPARISONS, {}, lambda w: str(COMPARISONS.index(w))),
     Kind.MEMORY: Words("memory space", MEMORY_SPACES, {}, lambda w: f"pl.Mem.{w}"),
-    Kind.ATOMIC: Words("atomic type", ("none", "add"), {"none_": "none"}, lambda w: f"pl.AtomicType.{_ATOMIC[w]}"),
+    Kind.ATOMIC: _abi("atomic type", AtomicType, "pl"),
+    Kind.NOTIFY: _abi("notify operation", NotifyOp, "pld"),
+    Kind.WAIT: _abi("wait comparison", WaitCmp, "pld"),
+    Kind.REDUCE: _abi("reduction", ReduceOp, "pld"),
     Kind.PAD: Words("pad value", ("null", "zero", "max", "min"), {}, lambda w: f"pl.PadValue.{w}"),
 }
 _LOOKUP = {kind: {w.lower(): w for w in row.words} | row.aliases for kind, row in _TABLE.items()}
