@@ -111,14 +111,17 @@ class _Plain:
         assert isinstance(source, TileType) and isinstance(result, TileType)
         if self.pricer.target is None:
             return self._operation(i, op)
-        if source.dtype is result.dtype:
-            return child
         road = shortest(self.pricer, source, op, self.sets.get(child))
         if road is None:
-            return self._operation(i, op)  # priced as a refusal
+            return self._refused(i, op, child)
         for n, hop in enumerate(road.hops):
             child = self._hop(child, with_dtype(result, hop.dst), hop, road, n)
         return child
+
+    def _refused(self, i: int, op: Op, child: int) -> int:
+        self.legal = False
+        node = Node(OPERATION, OPS[op.name], op.result.type, op.attrs, (), (child,), origin=i, key=argument_codes(op))
+        return self._class(node, op.result.type)
 
     def _hop(self, child: int, t: TileType, hop: Hop, road: Road, n: int) -> int:
         last = n == len(road.hops) - 1

@@ -56,6 +56,9 @@ class Memo:
         if len(self._solved) > self.limit:
             self._solved.popitem(last=False)
 
+    def __len__(self) -> int:
+        return len(self._solved)
+
     def clear(self) -> None:
         """Forget everything."""
         self._solved.clear()

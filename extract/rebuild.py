@@ -188,8 +188,9 @@ class Builder:
         """Build operation ``i``'s class at its old place, if it is used and its leaves exist by now."""
         c = self.recipe.op_class[i]
         step = self.recipe.steps.get(c)
-        if step is not None and not step.leaves & self.late:
-            self._settle(c, out)
+        if step is None or step.leaves & self.late or self.region.ops[i].results[0].name in self.replaced:
+            return
+        self._settle(c, out)
 
     def demand(self, i: int, out: list[Statement]) -> None:
         """Make sure the result of operation ``i`` exists before a statement that reads it."""
@@ -197,8 +198,6 @@ class Builder:
             self._settle(self.recipe.op_class[i], out)
 
     def _settle(self, c: int, out: list[Statement]) -> None:
-        if c in self.made:
-            return
         value = self._make(c, out)
         for i in self.recipe.members.get(c, ()):
             self.replaced[self.region.ops[i].result.name] = value
