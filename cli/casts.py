@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from .console import Console
 from .words import count, shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .console import Console
     from .options import Verbs
 
 OBJECTIVES = ("cycles", "instructions", "accuracy")

@@ -6,7 +6,6 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .console import Console
 from .words import count, natural
 
 TYPE_CHECKING = False
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from ..ir.op import OpDecl
     from ..rules.rule import Rule
     from ..rules.target import Target
+    from .console import Console
     from .options import Verbs
 
 

@@ -6,12 +6,11 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
-from .console import Console
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..ir.diagnostics import Diagnostic
     from ..ir.program import Program
+    from .console import Console
     from .options import Verbs
 
 

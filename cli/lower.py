@@ -5,13 +5,13 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from .console import Console
 from .words import count, seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..extract.lowered import Lowered
     from ..ir.program import Program
+    from .console import Console
     from .options import Verbs
     from .programs import Clock
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from .console import Console
 from .lower import add_lowering_options, lowered_of
 from .words import count, dimension, natural, value_range
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from ..extract.faithful import InexactCast
     from ..ir.equivalence import Report
     from ..ir.program import Program
+    from .console import Console
     from .options import Verbs
 
 _SAMPLES = 64

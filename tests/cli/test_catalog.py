@@ -1,0 +1,132 @@
+"""``rules``, ``targets``, ``ops``, ``check`` and ``fmt``."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import tilegg as api
+from tilegg.ir.op import OPS
+from tilegg.rules.rule import RULES
+
+from .conftest import EXAMPLES, cast_kernel, kernel
+
+GOOD = cast_kernel("FP32", "BF16")
+
+
+def test_rules_lists_every_declared_rule(tilegg):
+    done = tilegg("rules", "--json")
+    assert [r["name"] for r in done.json["rules"]] == list(RULES)
+    text = tilegg("rules").out
+    assert all(name in text for name in RULES)
+
+
+def test_one_rule(tilegg):
+    done = tilegg("rules", "cast.identity")
+    assert "cast[a→a, m, s](x) = x" in done.out and "because" in done.out
+    missing = tilegg("rules", "cast.identiti")
+    assert missing.code == 1 and "did you mean cast.identity" in missing.err
+
+
+def test_rules_verify_counts(tilegg):
+    done = tilegg("rules", "cast.mode", "--verify", "--samples", "5", "--json")
+    assert done.code == 0 and done.json["ok"]
+    assert all(r["values"] > 0 and not r["failures"] for r in done.json["rules"])
+
+
+def test_rules_verify_catches_a_wrong_rule(tilegg, monkeypatch):
+    from dataclasses import replace
+
+    wrong = replace(RULES["cast.fuse.exact-first"], when=())
+    monkeypatch.setitem(RULES, wrong.name, wrong)
+    done = tilegg("rules", wrong.name, "--verify", "--samples", "50")
+    assert done.code == 1 and "on the left" in done.out
+
+
+def test_targets(tilegg):
+    assert [t["name"] for t in tilegg("targets", "--json").json["targets"]] == list(api.target_names())
+    assert tilegg("targets", "list").out == tilegg("targets").out
+    shown = tilegg("targets", "show", "a5", "--json").json
+    assert {"hardware", "casts", "ops", "costs", "sources"} <= set(shown)
+    assert len(shown["casts"]) == len(api.load_target("a5").casts)
+    assert "== casts ==" in tilegg("targets", "show", "a5").out
+    only = tilegg("targets", "show", "a5", "--table", "hardware").out
+    assert "ub_bytes" in only and "== casts ==" not in only
+
+
+def test_target_difference(tilegg):
+    rows = tilegg("targets", "diff", "a2a3", "a5", "--json").json["differences"]
+    assert any(r["table"] == "casts" and "FP4" in r["key"] and r["a"] == "absent" for r in rows)
+    assert "do not differ" in tilegg("targets", "diff", "a5", "a5").out
+
+
+@pytest.mark.parametrize(
+    "words", [("show",), ("diff", "a5"), ("list", "a5"), ("show", "a9"), ("show", "a5", "--table", "x")]
+)
+def test_wrong_target_words(words, tilegg):
+    done = tilegg("targets", *words)
+    assert done.code == 1 and "error[TG040]" in done.err
+
+
+def test_ops_lists_every_declared_operation(tilegg):
+    rows = {r["name"]: r for r in tilegg("ops", "--json").json["ops"]}
+    assert list(rows) == list(OPS)
+    assert rows["tile.add"]["pto"] == "tadd" and "FP32" in rows["tile.add"]["targets"]["a5"]["dtypes"]
+    a5 = api.load_target("a5")
+    for row in rows.values():
+        if row["pto"]:
+            assert all(a5.legal(row["pto"], d) for d in row["targets"]["a5"]["dtypes"])
+
+
+def test_one_op_and_close_names(tilegg):
+    assert "pl.tile.row_max(tile" in tilegg("ops", "tile.row_max").out
+    assert "tile.row_max" in tilegg("ops", "row_").out
+    missing = tilegg("ops", "tile.row_mxa")
+    assert missing.code == 1 and "did you mean" in missing.err
+
+
+# -- check and fmt -----------------------------------------------------------------------------------------
+
+
+def test_check_certifies_good_programs(tilegg):
+    for path in sorted(EXAMPLES.glob("*.py")):
+        done = tilegg("check", path, "--json")
+        assert done.code == 0 and done.json["ok"] and done.json["findings"] == []
+        assert done.json["certificate"]["statements"] > 3
+    assert "ok (1 function" in tilegg("check", EXAMPLES / "fp4.py").out
+
+
+def test_check_findings(tilegg, source):
+    path = source(GOOD.replace("pl.cast(a,", "pl.cast(missing,"))
+    done = tilegg("check", path, "--json")
+    assert done.code == 1 and not done.json["ok"] and done.json["certificate"] is None
+    finding = done.json["findings"][0]
+    assert finding["code"] == "TG003"
+    assert {"class", "ranks", "cells", "spans", "witness"} <= set(finding)
+    assert finding["spans"][0]["line"] == 11
+    text = tilegg("check", path)
+    assert text.out == "" and "error[TG003]" in text.err
+
+
+def test_check_reports_several_findings(tilegg, source):
+    text = GOOD.replace("b = pl", "c = pl.abs(nothing)\n        d = pl.abs(nowhere)\n        b = pl")
+    assert [f["code"] for f in tilegg("check", source(text), "--json").json["findings"]] == ["TG003", "TG003"]
+
+
+def test_unknown_operations_pass_with_a_remark(tilegg, source):
+    done = tilegg("check", source(kernel("FP32", "FP32", "pl.tile.mystery(a)")), "--json")
+    assert done.code == 0 and done.json["ok"]
+    assert {r["code"] for r in done.json["remarks"]} == {"TG018"}
+
+
+def test_check_sarif(tilegg, source, tmp_path):
+    out = tmp_path / "log.sarif"
+    done = tilegg("check", source(GOOD.replace("FP32", "FP33")), "--sarif", "-o", out)
+    assert done.code == 1 and done.out == ""
+    assert json.loads(out.read_text())["runs"][0]["results"][0]["ruleId"] == "TG004"
+
+
+def test_fmt_is_stable(tilegg, source):
+    once = tilegg("fmt", source(GOOD)).out
+    assert tilegg("fmt", source(once, "again.py")).out == once
+    assert api.parse(once) == api.parse(GOOD)

@@ -1,0 +1,143 @@
+"""The command as a process: start-up time, version, usage, pipes, interrupts, crash files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import tilegg as api
+from tilegg.cli import main
+
+from .conftest import EXAMPLES, cast_kernel
+
+COMMAND = [sys.executable, "-m", "tilegg"]
+VERBS = ("lower", "explain", "casts", "run", "equiv", "verify", "check", "fmt", "rules", "targets", "ops", "reproduce")
+
+
+def process(*words: object, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def test_help_imports_nothing_heavy_and_answers_soon():
+    probe = "import sys; from tilegg.cli import main; main(['--help']); print(sorted(sys.modules), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
+    assert all(re.search(rf"^    {verb}\b", done.stdout, re.M) for verb in VERBS)
+    heavy = {"numpy", "egglog", "xdsl", "highspy", "ml_dtypes", "dataclasses", "json", "tilegg.ir.program"}
+    assert not {f"'{m}'" for m in heavy} & set(done.stderr.strip("[]\n").split(", "))
+    spent = []
+    for _ in range(3):
+        start = time.perf_counter()
+        process("--help")
+        spent.append(time.perf_counter() - start)
+    assert min(spent) < 1.0
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_examples(verb, capsys):
+    assert main([verb, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "examples:" in out and f"tilegg {verb}" in out
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"tilegg {api.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [(), ("nothing",), ("lower",), ("lower", "x"), ("lower", "x", "--arch", "a5", "--objective", "joy"),
+     ("lower", "x", "--arch", "a5", "--node-limit", "0"), ("lower", "x", "--arch", "a5", "--time-limit", "-1"),
+     ("lower", "x", "--arch", "a5", "--time-limit", "nan"), ("equiv", "a"), ("equiv", "a", "b", "--samples", "x"),
+     ("casts", "fp32", "fp16", "--arch", "a5", "--json", "--svg"), ("lower", "x", "--ar", "a5")],
+)  # fmt: skip
+def test_wrong_usage_is_two(words, capsys):
+    assert main(list(words)) == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+def test_closed_pipe_is_quiet():
+    shell = f"{sys.executable} -m tilegg ops --json | head -c 100"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True)
+    assert done.stderr == "" and len(done.stdout) == 100
+
+
+def test_interrupt_is_quiet():
+    words = ["equiv", str(EXAMPLES / "quant_int8.py"), str(EXAMPLES / "quant_int8.py"), "--samples", "1000000"]
+    running = subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    time.sleep(1.5)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert "Traceback" not in err
+
+
+def test_pipeline_of_processes(tmp_path):
+    lowered = process("lower", "-", "--arch", "a5", "--emit", "ir", input=cast_kernel("FP32", "BF16"))
+    assert lowered.returncode == 0
+    again = process("check", "-", input=lowered.stdout)
+    assert again.returncode == 0 and "ok" in again.stdout
+
+
+def test_output_is_utf8_in_any_locale():
+    env = {**os.environ, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
+    done = subprocess.run([*COMMAND, "casts", "fp32", "int8", "--arch", "a5"], capture_output=True, env=env)
+    assert "→" in done.stdout.decode("utf-8")
+
+
+def test_same_bytes_whatever_the_hash_seed():
+    def emitted(seed):
+        return process("lower", EXAMPLES / "quant_int8.py", "--arch", "a5", env={**os.environ, "PYTHONHASHSEED": seed})
+
+    first = emitted("1")
+    assert first.returncode == 0 and first.stdout == emitted("2").stdout
+
+
+# -- faults of the tool ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def broken(monkeypatch, tmp_path):
+    """Make the lowering fail, and crash files go to a folder of their own."""
+    from tilegg.extract import lower as module
+
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a fault made for the test")
+
+    folder = tmp_path / "crashes"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    monkeypatch.setattr(module, "lower", fail)
+    return folder
+
+
+def test_a_fault_leaves_a_crash_file_and_no_trace(broken, tmp_path, capsys, monkeypatch):
+    kernel, out = tmp_path / "kernel.py", tmp_path / "out.pto"
+    kernel.write_text(cast_kernel("FP32", "BF16"))
+    monkeypatch.delenv("TILEGG_DEBUG", raising=False)
+    assert main(["lower", str(kernel), "--arch", "a5", "-o", str(out)]) == 1
+    err = capsys.readouterr().err
+    assert "error[TG090]: ZeroDivisionError: a fault made for the test" in err and "Traceback" not in err
+    (crash,) = broken.iterdir()
+    assert str(crash) in err and not out.exists()
+    stored = json.loads(crash.read_text())
+    assert stored["arguments"][0] == "lower" and stored["inputs"][str(kernel)] == kernel.read_text()
+
+    kernel.unlink()
+    monkeypatch.setenv("TILEGG_DEBUG", "0")
+    assert main(["reproduce", str(crash)]) == 1
+    assert "Traceback" in capsys.readouterr().err and not out.exists()
+
+
+def test_no_crash_file(tmp_path, capsys):
+    path = tmp_path / "x.json"
+    for text in ("", "[]", "{}", '{"arguments": 3, "inputs": {}}', '{"arguments": ["reproduce"], "inputs": {}}'):
+        path.write_text(text)
+        assert main(["reproduce", str(path)]) == 1
+        assert "error[TG013]" in capsys.readouterr().err
