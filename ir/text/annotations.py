@@ -73,7 +73,7 @@ class TypeReader:
         return self._opaque(name, last, node)
 
     def _opaque(self, name: str, last: str, node: ast.expr) -> Type:
-        hint = did_you_mean(last, [*_KNOWN, *DTYPES], name[: -len(last)])
+        hint = "" if name in _OPAQUE else did_you_mean(last, [*_KNOWN, *DTYPES], name[: -len(last)])
         if hint or not name.startswith(("pl.", "pld.")):
             raise self._fail("TG004", f"unknown type {name[:80]}", node, hint or "types are pl.Tensor, pl.Tile, ...")
         return OpaqueType(self.module.text(node))

@@ -22,7 +22,7 @@ _MISSING: Any = object()
 _USUAL = {Kind.TILE: TileType, Kind.SCRATCH: TileType, Kind.TENSOR: TensorType, Kind.SCALAR: ScalarType}
 #: Names the unified forms give their first parameter.
 _SYNONYMS = {"target_type": "dtype", "dtype": "target_type"}
-_FIRST_NAMES = ("input", "tensor", "tile", "value", "src", "dst", "data", "lhs", "target")
+FIRST_NAMES = ("input", "tensor", "tile", "value", "src", "dst", "data", "lhs", "target")
 #: Options the language has after the declared ones, whose meaning tilegg does not model.
 _UNMODELLED = {
     "tile.create": ("transpose", "flat_layout"),
@@ -101,7 +101,7 @@ class Arguments(Expressions):
             attrs["attrs"] = self.dictionary(kw.value)
             return
         slot = plan.by_name.get(word or "") or plan.by_name.get(_SYNONYMS.get(word or "", ""))
-        if slot is None and word in _FIRST_NAMES and plan.slots and plan.slots[0].param.name not in seen:
+        if slot is None and word in FIRST_NAMES and plan.slots and plan.slots[0].param.name not in seen:
             slot = plan.slots[0]
         if slot is None and word in _UNMODELLED.get(plan.decl.name, ()):
             _check_unmodelled(word or "", kw.value)

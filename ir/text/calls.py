@@ -12,7 +12,7 @@ from ..literals import literal
 from ..op import Kind, kind_accepts
 from ..program import Const, Op, Operand, Value, Verbatim
 from ..types import UNKNOWN, OpaqueType, TensorType, TileType, TupleType, Type
-from .arguments import Arguments, Unmodelled
+from .arguments import FIRST_NAMES, Arguments, Unmodelled
 from .functions import call_results
 from .resolve import Plan, Target, resolve
 from .source import did_you_mean
@@ -139,10 +139,13 @@ class Calls(Arguments):
     def _unified(
         self, target: Target, node: ast.Call, names: tuple[str, ...] | None, written: Type | None, used: bool
     ) -> list[Any]:
+        node = _leading_positional(target, node)
         ready = self._leading(target, node)
         fitting = [p for p in target.plans if self._fits(p, ready)]
         if not fitting and any(isinstance(type_of(o), TensorType | OpaqueType) for o in ready):
             fitting = [p for p in target.plans if self._may_be(p, ready, written)]
+        # A form that takes the first operand tells best what is wrong with the others.
+        fitting = fitting or [p for p in target.plans if ready and self._fits(p, ready[:1])]
         if fitting:
             return self._declared(fitting[0], node, ready, names, written, used)
         if any(isinstance(type_of(o), TensorType | OpaqueType) for o in ready):
@@ -195,7 +198,7 @@ class Calls(Arguments):
             return short
         if not owner and isinstance(self.names.get(short), Value):
             raise error("TG002", f"{short} is a value, not a function", self.span(node))
-        hint = did_you_mean(short, self.module.signatures) or "functions are decorated with @pl.function"
+        hint = did_you_mean(short, self.module.signatures) or "functions have @pl.function; nothing is executed"
         raise error("TG003", f"unknown function {short[:80]}", self.span(node), hint=hint)
 
     def _function(
@@ -299,3 +302,20 @@ class Calls(Arguments):
         self, node: ast.Call, names: tuple[str, ...] | None, written: Type | None, used: bool
     ) -> list[Any]:
         raise error("TG002", "only operations and functions can be called", self.span(node))
+
+
+def _leading_positional(target: Target, node: ast.Call) -> ast.Call:
+    """Return the call with the operands that decide its form in front, should they stand as keywords."""
+    args, keywords = list(node.args), list(node.keywords)
+    for i in range(len(args), 2):
+        names = {p.slots[i].param.name for p in target.plans if len(p.slots) > i and p.slots[i].index >= 0}
+        if i == 0:
+            names.update(FIRST_NAMES)
+        found = next((k for k in keywords if k.arg in names), None)
+        if found is None:
+            break
+        args.append(found.value)
+        keywords.remove(found)
+    if len(args) == len(node.args):
+        return node
+    return ast.copy_location(ast.Call(node.func, args, keywords), node)

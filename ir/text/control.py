@@ -43,7 +43,7 @@ class Control(Branches):
             raise error("TG002", "else after a loop is outside the language", self.span(s.orelse[0]))
         call = s.iter
         name = self.module.dotted(call.func) or "" if isinstance(call, ast.Call) else ""
-        kind = name.removeprefix("pl.")
+        kind = name.removeprefix("pl.") if name.startswith("pl.") else ""
         if kind == "while_" and isinstance(call, ast.Call):
             self._ssa_while(s, call)
         elif kind in LOOPS and isinstance(call, ast.Call):

@@ -58,9 +58,9 @@ class Expressions(State):
             raise self._outside(node)
         return reader(self, node, name, written)
 
-    def _outside(self, node: ast.AST) -> TileggError:
-        what = _TITLES.get(type(node).__name__, type(node).__name__)
-        hint = _HINTS.get(type(node).__name__, "")
+    def _outside(self, node: ast.AST, part: ast.AST | None = None) -> TileggError:
+        name = type(part or node).__name__
+        what, hint = _TITLES.get(name, name), _HINTS.get(name, "")
         return error("TG002", f"{what} is outside the language", self.span(node), hint=hint)
 
     def scalar(self, node: ast.expr) -> Operand:
@@ -107,6 +107,8 @@ class Expressions(State):
         if kind is ast.UAdd:
             return x
         if kind is ast.USub and isinstance(x, Const) and not isinstance(inner, ast.Call):
+            if x.value != x.value or x.value in _SPECIAL_FLOATS.values():
+                return Const(-x.value, x.dtype)
             return literal(-x.value, None if x.dtype in (INDEX, FP32) else x.dtype, self.span(node))
         if isinstance(t, TileType) and kind is not ast.Not:
             return self.emit("tile.neg" if kind is ast.USub else "tile.not_", (x,), {}, node, name, written)
@@ -135,7 +137,7 @@ class Expressions(State):
             return self._tensor_binary(kind, a, b, node, name, written)
         full = _SCALAR_OP.get(kind)
         if full is None:
-            raise self._outside(op if kind in (ast.Pow, ast.MatMult) else node)
+            raise self._outside(node, op)
         if ta is None or tb is None:
             raise error("TG006", "the operator takes scalars or tiles, not lists", self.span(node))
         return self.emit(full, (a, b), {}, node, name, written)

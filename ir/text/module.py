@@ -127,7 +127,7 @@ class Module:
                     raise NotLiteral
                 return value
             case ast.List(elts=items) | ast.Tuple(elts=items):
-                return tuple(self.fold(i) for i in items)
+                return tuple([self.fold(i) if i.__class__ is not ast.Constant else _plain(i) for i in items])
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() as op, operand=inner):
                 value = self._number(inner)
                 return -value if isinstance(op, ast.USub) else value
@@ -157,6 +157,13 @@ class Module:
     def span(self, node: ast.AST) -> Span:
         """Return the place of a node."""
         return self.source.span(node)
+
+
+def _plain(node: ast.expr) -> Any:
+    value = node.value  # type: ignore[attr-defined]
+    if isinstance(value, bool | int | float | str):
+        return value
+    raise NotLiteral
 
 
 class _Rename(ast.NodeTransformer):

@@ -11,6 +11,8 @@ from ..diagnostics import Diagnostic, Span, TileggError, error
 
 #: Longest text that is read, in characters (a statement takes about 150).
 MAX_CHARACTERS = 32_000_000
+#: Most statements that are read, counted as lines and semicolons.
+MAX_STATEMENTS = 200_000
 #: Deepest nesting of statements and expressions that is read.
 MAX_DEPTH = 100
 
@@ -35,12 +37,12 @@ class Source:
 
     def parse(self) -> ast.Module:
         """Return the syntax tree; raises TG001 or TG012."""
+        start = Span(self.file, 1, 1, 1, 1)
         if len(self.text) > MAX_CHARACTERS:
-            raise error(
-                "TG012",
-                f"the text has {len(self.text)} characters, more than {MAX_CHARACTERS}",
-                Span(self.file, 1, 1, 1, 1),
-            )
+            message = f"the text has {len(self.text)} characters, more than {MAX_CHARACTERS}"
+            raise error("TG012", message, start)
+        if self.text.count("\n") + self.text.count(";") > MAX_STATEMENTS:
+            raise error("TG012", f"the text has more than {MAX_STATEMENTS} lines", start)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
