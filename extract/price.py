@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 from ..ir.dtypes import DType
@@ -12,9 +12,11 @@ from ..ir.op import OPS, Kind, OpDecl
 from ..ir.ops.select import COMPARISONS
 from ..ir.program import Const, Op, Value
 from ..ir.types import ScalarType, TileType, Type
-from ..ir.valueset import ValueSet, representable
+from ..ir.valueset import ValueSet
 from ..rewrite.graph import OPERATION, Graph, Node
 from ..rules.cost import Instr, cycles
+from ..rules.paths import roads
+from ..rules.rule import RULES
 from ..rules.target import Target
 from ..rules.terms import child_params
 
@@ -22,9 +24,7 @@ Objective = Literal["cycles", "instructions", "accuracy"]
 OBJECTIVES: tuple[Objective, ...] = ("cycles", "instructions", "accuracy")
 
 #: Operations that only rename storage, or tell tilegg something: no instruction.
-FREE = frozenset(
-    {"tile.reshape", "tile.reinterpret_view", "tile.slice", "tile.set_validshape", "tile.assume"}
-)
+FREE = frozenset({"tile.reshape", "tile.reinterpret_view", "tile.slice", "tile.set_validshape", "tile.assume"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +105,7 @@ class Pricer:
             return self._cast(node, types[0], values.get(node.children[0]))
         return self.operation(node.decl, types, node.type, node.attrs)
 
-    def operation(
-        self, decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]
-    ) -> Price | Refusal:
+    def operation(self, decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]) -> Price | Refusal:
         """Return the price of an operation other than a cast by its operand and result types."""
         if decl.pto is None or decl.name in FREE or isinstance(result, ScalarType):
             return NOTHING
@@ -123,9 +121,7 @@ class Pricer:
         self._memo[key] = price
         return price
 
-    def _operation(
-        self, decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]
-    ) -> Price | Refusal:
+    def _operation(self, decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]) -> Price | Refusal:
         if self.target is None:
             return Price(1.0, 1)
         instr = instruction(decl, types, result, attrs)
@@ -137,7 +133,9 @@ class Pricer:
     def _cast(self, node: Node, source: Any, values: ValueSet | None) -> Price | Refusal:
         assert isinstance(node.type, TileType)
         mode = node.attrs.get("mode", "round")
-        key = ("cast", source, node.type, mode, node.attrs.get("saturation_mode"), values, node.approx)
+        by_road = node.rule in _road_rules()
+        word = node.attrs.get("saturation_mode")
+        key = ("cast", source, node.type, mode, word, values, node.approx, by_road)
         found = self._memo.get(key)
         if found is None:
             found = self._remember(key, self._price_cast(node, source, mode, values))
@@ -150,14 +148,12 @@ class Pricer:
         if isinstance(price, Refusal):
             return price
         if node.approx:
-            return (
-                Price(price.cycles, price.instructions, 1) if not self.exact_only else Refusal("inexact road")
-            )
-        if self.target is None or self._honours(source.dtype, result.dtype, mode, values):
+            return Price(price.cycles, price.instructions, 1) if not self.exact_only else Refusal("inexact road")
+        if self.target is None or node.rule in _road_rules() or self._honours(node, source.dtype, values):
             return price
         return Refusal(
-            f"{self.target.name} converts {source.dtype.name} to {result.dtype.name} in one fixed round mode, "
-            f"not {mode}"
+            f"{self.target.name} converts {source.dtype.name} to {result.dtype.name} in a fixed way, not as asked",
+            f"the request is mode {mode}, saturation {node.attrs.get('saturation_mode', 'by default')}",
         )
 
     def hop(self, source: Any, result: TileType, mode: str, saturation: str | None) -> Price | Refusal:
@@ -169,15 +165,14 @@ class Pricer:
             return Refusal(f"{self.target.name} has no conversion from {src.name} to {dst.name}")
         rows, cols, phys = work_shape([source, result])
         attrs = [("mode", mode)] + ([("saturation", saturation)] if saturation else [])
-        return Price(
-            cycles(self.target, Instr("tcvt", (src.name, dst.name), rows, cols, phys, tuple(attrs))), 1
-        )
+        return Price(cycles(self.target, Instr("tcvt", (src.name, dst.name), rows, cols, phys, tuple(attrs))), 1)
 
-    def _honours(self, src: DType, dst: DType, mode: str, values: ValueSet | None) -> bool:
-        assert self.target is not None
-        if self.target.effective_mode(src.name, dst.name, mode) == _meaning(mode, dst):
-            return True
-        return values is not None and representable(values, dst)
+    def _honours(self, node: Node, src: DType, values: ValueSet | None) -> bool:
+        """Tell whether the hardware's one conversion does what the node says, on every value that arrives."""
+        assert self.target is not None and isinstance(node.type, TileType)
+        mode, saturation = node.attrs.get("mode", "round"), node.attrs.get("saturation_mode")
+        found = roads(self.target, src, node.type.dtype, mode, saturation, values, max_hops=1, k=1)
+        return any(road.exact for road in found)
 
     def written(self, op: Op) -> Price | Refusal:
         """Return the price of an operation as written (casts: one native conversion)."""
@@ -198,10 +193,10 @@ def pricer_for(target: Target | None, exact_only: bool) -> Pricer:
     return Pricer(target, exact_only)
 
 
-def _meaning(mode: str, dst: DType) -> str:
-    if mode != "none":
-        return mode
-    return "rint" if dst.is_float else "trunc"
+@cache
+def _road_rules() -> frozenset[int]:
+    """Return the numbers of the rules whose casts are hops of proved or reported roads."""
+    return frozenset(r.number for r in RULES.values() if r.name.startswith("cast.road."))
 
 
 def _type(o: Any) -> Type | None:

@@ -116,9 +116,15 @@ def of_dtype(dtype: DType) -> ValueSet:
 
 
 def constant(value: Real, dtype: DType) -> ValueSet:
-    """Return the set of one value, after rounding into the dtype (nearest even)."""
+    """Return the set of one value, as an element or scalar of the dtype.
+
+    Floats round to nearest even; integers drop the fraction and wrap.
+    """
     if isinstance(value, bool):
         value = int(value)
+    if dtype.is_int and math.isfinite(value):
+        low = int(value) & ((1 << dtype.bits) - 1)
+        value = low - (1 << dtype.bits) if dtype.signed and low >> (dtype.bits - 1) else low
     if isinstance(value, float) and not math.isfinite(value):
         everything = of_dtype(dtype)
         return replace(everything, lo=0, hi=0, nan=value != value, inf=math.isinf(value), negative_zero=False)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from ..ir.dtypes import DType
 from ..ir.op import OPS
 from .facts import finite, fits, is_float, is_integer, keeps_infinity, narrows
-from .paths import Road
+from .paths import Hop, Road
 from .rule import Condition, Names, Pattern, Term, Var, dtypes, modes, rule, saturations, shapes, values
-from .terms import DTYPE_CODES, MODE_CODES, saturation_code, signature
+from .terms import DTYPE_CODES, MODE_CODES, SATURATION_CODES, saturation_code, signature
 
 MAX_HOPS = 4
 
@@ -109,11 +109,21 @@ def road_columns(hops: int) -> tuple[str, ...]:
 
 
 def road_words(road: Road) -> tuple[int, ...]:
-    """Return a road's cells of its table after the cast itself: dtypes between, then mode and saturation per hop."""
+    """Return a road's cells of its table after the cast itself: dtypes between, mode and saturation per hop.
+
+    Modes and saturations are those that act on the target, whatever was asked.
+    """
     words = [DTYPE_CODES[h.dst.name] for h in road.hops[:-1]]
     for h in road.hops:
-        words += [MODE_CODES[h.effective], saturation_code(h.saturation, h.dst)]
+        words += [MODE_CODES[h.effective], _acting_saturation(h)]
     return tuple(words)
+
+
+def _acting_saturation(hop: Hop) -> int:
+    if hop.saturation is not None and (hop.saturation == "on") == hop.clamps:
+        return SATURATION_CODES[hop.saturation]
+    by_default = not hop.dst.is_float
+    return saturation_code(None if hop.clamps == by_default else "on" if hop.clamps else "off", hop.dst)
 
 
 def _declare_roads() -> None:

@@ -1,0 +1,226 @@
+"""The idioms random programs are made of: what kernels write, in every dtype that takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..ir.dtypes import DTYPES, FP32, INT32, DType
+from ..ir.program import Const, Value, index
+from ..ir.types import TileType
+
+if TYPE_CHECKING:
+    from .random_programs import Maker
+
+Idiom = Callable[["Maker"], None]
+
+_BINARY = ("add", "sub", "mul", "maximum", "minimum", "and_", "or_", "xor", "div")
+_SCALAR = ("adds", "subs", "muls", "maximums", "minimums", "ands", "shrs", "shls", "divs")
+_UNARY = ("neg", "abs", "relu", "exp", "sqrt", "recip", "not_", "rsqrt", "log")
+_MODES_TO_INT = ("rint", "round", "trunc", "floor", "ceil")
+
+
+def cast(m: Maker) -> None:
+    """One cast, anything to anything."""
+    m.any_cast(m.pick())
+
+
+def chain(m: Maker) -> None:
+    """Several casts in a row."""
+    x = m.pick()
+    for _ in range(m.rng.randint(2, 4)):
+        x = m.any_cast(x)
+
+
+def round_trip(m: Maker) -> None:
+    """There and back: ``a → b → a``, often with default modes."""
+    x = m.pick()
+    back = _dtype(x)
+    if m.rng.random() < 0.5:
+        m.any_cast(m.any_cast(x), back)
+    else:
+        m.cast(m.cast(x, m.dtype()), back)
+
+
+def repeated(m: Maker) -> None:
+    """A cast to the dtype the value has."""
+    x = m.pick()
+    m.any_cast(x, _dtype(x))
+
+
+def binary(m: Maker) -> None:
+    """An elementwise operation on two tiles of one type."""
+    a = m.pick(_arithmetic)
+    b = m.pick(lambda t: t == a.type)
+    m.emit(f"tile.{m.rng.choice(_BINARY)}", lhs=a, rhs=b)
+
+
+def mixed(m: Maker) -> None:
+    """A tile cast to another one's dtype, then both combined."""
+    a = m.pick(_arithmetic)
+    b = m.pick(lambda t: t.shape == a.type.shape and t.valid == a.type.valid)  # type: ignore[union-attr]
+    m.emit(f"tile.{m.rng.choice(_BINARY[:5])}", lhs=a, rhs=m.any_cast(b, _dtype(a)))
+
+
+def with_scalar(m: Maker) -> None:
+    """An elementwise operation with a literal or a loop counter."""
+    a = m.pick(_arithmetic)
+    number: Const | Value = m.number(_dtype(a))
+    if m.counters and _dtype(a).is_int and m.rng.random() < 0.5:
+        number = m.counters[-1]
+    m.emit(f"tile.{m.rng.choice(_SCALAR)}", lhs=a, rhs=number)
+
+
+def unary(m: Maker) -> None:
+    """One of the unary operations."""
+    a = m.pick(_arithmetic)
+    m.emit(f"tile.{m.rng.choice(_UNARY)}", tile=a)
+
+
+def clamp_and_narrow(m: Maker) -> None:
+    """Clamp into a range and convert to a type that holds it."""
+    a = m.pick(_arithmetic)
+    lo, hi = m.rng.choice([(-128, 127), (0, 255), (-1, 1), (0, 15), (-448, 448), (-32768, 32767)])
+    literal = FP32 if _dtype(a).is_float else INT32
+    word = float if literal is FP32 else int
+    low = m.emit("tile.maximums", lhs=a, rhs=Const(word(lo), literal))
+    high = m.emit("tile.minimums", lhs=low, rhs=Const(word(hi), literal))
+    m.any_cast(high)
+
+
+def staged_narrowing(m: Maker) -> None:
+    """Float to a wide integer, then to a narrow one."""
+    a = m.pick(lambda t: t.dtype.is_float)
+    wide = m.cast(a, DTYPES[m.rng.choice(["INT32", "INT64", "INT16"])], m.rng.choice(_MODES_TO_INT))
+    m.any_cast(wide, DTYPES[m.rng.choice(["INT8", "UINT8", "INT16", "INT32"])])
+
+
+def select(m: Maker) -> None:
+    """Compare and select."""
+    a = m.pick(_arithmetic)
+    how = m.rng.randrange(6)
+    b = m.pick(lambda t: t == a.type)
+    if m.rng.random() < 0.5:
+        mask = m.emit("tile.cmps", lhs=a, rhs=m.number(_dtype(a)), cmp_type=how)
+    else:
+        mask = m.emit("tile.cmp", lhs=a, rhs=b, cmp_type=how)
+    m.tiles.pop()  # a mask is no operand of arithmetic
+    x = m.pick(lambda t: t.shape == a.type.shape and t.valid == a.type.valid)  # type: ignore[union-attr]
+    if m.rng.random() < 0.5:
+        m.emit("tile.sels", mask=mask, src=x, scalar=m.number(_dtype(x)))
+    else:
+        m.emit("tile.sel", mask=mask, lhs=x, rhs=m.pick(lambda t: t == x.type))
+
+
+def reduce_and_expand(m: Maker) -> None:
+    """A reduction, and its result combined with a tile."""
+    a = m.pick(_arithmetic)
+    axis = m.rng.choice(("row", "col"))
+    vector = m.emit(f"tile.{axis}_{m.rng.choice(('max', 'min', 'sum'))}", tile=a)
+    if m.rng.random() < 0.4:
+        vector = m.any_cast(m.any_cast(vector), _dtype(a))
+    how = m.rng.choice(("add", "sub", "mul", "max", "min", "div"))
+    m.emit(f"tile.{axis}_expand_{how}", tile=a, **{f"{axis}_vec": vector})
+
+
+def quantise(m: Maker) -> None:
+    """The amax epilogue: scale by a constant over the largest magnitude, then convert to a narrow type."""
+    a = m.pick(lambda t: _arithmetic(t) and t.dtype.is_float)
+    axis = m.rng.choice(("row", "col"))
+    amax = m.emit(f"tile.{axis}_max", tile=m.emit("tile.abs", tile=a))
+    if m.rng.random() < 0.6:
+        floor = m.rng.choice((1e-12, 1e-4, 1e-30, 0.0, 1.0))
+        amax = m.emit(m.rng.choice(("tile.maximums", "tile.adds")), lhs=amax, rhs=Const(floor, FP32))
+    top = m.rng.choice((127.0, 255.0, 448.0, 7.0, 1.0, 1e-3, 0.1, -127.0))
+    scaled = _scaled(m, a, amax, axis, top)
+    mode = m.rng.choice(_MODES_TO_INT)
+    if m.rng.random() < 0.6:
+        scaled = m.cast(scaled, INT32, mode)
+        if m.rng.random() < 0.6:
+            scaled = m.cast(scaled, DTYPES["FP16"], m.rng.choice(_MODES_TO_INT))
+    m.cast(scaled, DTYPES[m.rng.choice(("INT8", "INT8", "UINT8", "INT16"))], m.rng.choice(_MODES_TO_INT))
+
+
+def _scaled(m: Maker, a: Value, amax: Value, axis: str, top: float) -> Value:
+    vector = f"{axis}_vec"
+    match m.rng.randrange(4):
+        case 0:
+            assert isinstance(amax.type, TileType)
+            shape = tuple(index(d) for d in amax.type.shape if isinstance(d, int))
+            full = m.emit("tile.full", shape=shape, dtype=_dtype(a), value=Const(top, FP32))
+            scale = m.emit("tile.div", lhs=full, rhs=amax)
+        case 1:
+            inverse = m.emit("tile.recip", tile=amax)
+            scale = m.emit("tile.muls", lhs=inverse, rhs=Const(top, FP32))
+        case 2:
+            step = m.emit("tile.muls", lhs=amax, rhs=Const(1 / top, FP32))
+            return m.emit(f"tile.{axis}_expand_div", tile=a, **{vector: step})
+        case _:
+            step = m.emit("tile.divs", lhs=amax, rhs=Const(top, FP32))
+            return m.emit(f"tile.{axis}_expand_div", tile=a, **{vector: step})
+    return m.emit(f"tile.{axis}_expand_mul", tile=a, **{vector: scale})
+
+
+def count_up(m: Maker) -> None:
+    """Consecutive integers, then converted."""
+    cols = m.kind.shape[1]
+    start: Const | Value = Const(m.rng.choice((0, 5, -3, 250)), INT32)
+    if m.counters and m.rng.random() < 0.5:
+        start = m.counters[-1]
+    dtype = m.rng.choice([d for d in (INT32, DTYPES["INT16"], DTYPES["UINT8"]) if d.is_int])
+    line = m.emit("tile.ci", start=start, shape=(index(1), index(cols)), dtype=dtype)
+    m.any_cast(m.any_cast(line))
+
+
+def filled(m: Maker) -> None:
+    """A constant tile, then converted."""
+    rows, cols = m.kind.shape
+    dtype = m.dtype()
+    m.any_cast(m.emit("tile.full", shape=(index(rows), index(cols)), dtype=dtype, value=m.number(dtype)))
+
+
+def move_about(m: Maker) -> None:
+    """Operations that keep the elements."""
+    a = m.pick(lambda t: len(t.shape) == 2)
+    t = a.type
+    assert isinstance(t, TileType)
+    rows, cols = (d for d in t.shape if isinstance(d, int))
+    match m.rng.randrange(4):
+        case 0:
+            b = m.emit("tile.reshape", tile=a, shape=(index(1), index(rows * cols)))
+            m.emit("tile.reshape", tile=b, shape=(index(rows), index(cols)))
+        case 1:
+            m.emit("tile.move", tile=a, target_memory="Vec")
+        case 2:
+            m.emit("tile.transpose", tile=a, axis1=0, axis2=1)
+        case _:
+            if t.valid is None:
+                m.emit("tile.slice", tile=a, shape=(index(1), index(cols)), offset=(index(rows - 1), index(0)))
+
+
+def narrowed(m: Maker) -> None:
+    """Another valid shape; wider ones bring undefined elements, so they are filled first."""
+    a = m.pick(lambda t: t.shape == m.kind.shape and t.valid is None)
+    cols = m.kind.shape[1]
+    b = m.emit(
+        "tile.set_validshape", tile=a, valid_rows=index(m.kind.shape[0]), valid_cols=index(m.rng.randint(1, cols))
+    )
+    if m.rng.random() < 0.5:
+        m.emit("tile.fillpad", tile=b)
+
+
+def _arithmetic(t: TileType) -> bool:
+    return not t.dtype.is_coded and t.dtype.kind != "bool" and len(t.shape) == 2
+
+
+def _dtype(v: Value) -> DType:
+    assert isinstance(v.type, TileType)
+    return v.type.dtype
+
+
+#: Every idiom with its weight.
+IDIOMS: tuple[tuple[Idiom, float], ...] = (
+    (cast, 4), (chain, 3), (round_trip, 3), (repeated, 0.7), (binary, 2), (mixed, 2), (with_scalar, 2),
+    (unary, 1.5), (clamp_and_narrow, 2), (staged_narrowing, 1.5), (select, 1.2), (reduce_and_expand, 1.2),
+    (quantise, 1), (count_up, 0.5), (filled, 0.6), (move_about, 0.5), (narrowed, 0.3),
+)  # fmt: skip
