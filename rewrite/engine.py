@@ -21,6 +21,7 @@ from ..rules import facts
 from ..rules.casts import MAX_HOPS, road_columns, road_table
 from ..rules.rule import RULES, Condition, Pattern, Rule, Term, Var
 from ..rules.terms import child_params, constructor, signature
+from .native import bindings
 
 PIECE = 40  # statements per parsed text
 ROUNDS = 4  # rule rounds between two looks at the budget
@@ -127,11 +128,9 @@ class Engine:
     """One e-graph template and its current contents; use :func:`engine` for the shared one of a thread."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        from egglog import bindings
-
-        self._bindings = bindings
+        self._bindings = bindings()
         self._rules = tuple(rules)
-        self._keep_best = not hasattr(bindings.EGraph, "commands")  # egglog 14 degrades under push/pop
+        self._keep_best = not hasattr(self._bindings.EGraph, "commands")  # egglog 14 degrades under push/pop
         self._fresh()
 
     def _fresh(self) -> None:
