@@ -60,6 +60,8 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("tsel", "i16 i32 f16 bf16 f32", WIDE),
     ("tsels", ARITH, "i8 i16 i32 f16 f32"),
     *((f"trow{what}", ARITH, "=") for what in ("sum", "max", "min", "prod")),
+    *((f"trow{what}", ARITH, "=") for what in ("argmax", "argmin")),
+    *((f"tcol{what}", WIDE, "=") for what in ("argmax", "argmin")),
     ("tcolsum", ARITH, WIDE),
     ("tcolmax", ARITH, WIDE),
     ("tcolmin", ARITH, WIDE),

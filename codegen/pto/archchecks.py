@@ -5,15 +5,15 @@ Figures for scratch tiles: assembler v0.60 verifier. The lists of element types 
 
 from __future__ import annotations
 
-from xdsl.utils.exceptions import VerifyException
-
 from .accepted import A5_LOW_PRECISION_CASTS, accepted
 from .conditions import (
+    AXES,
     Named,
     capacity,
     element_in,
     fail,
     in_space,
+    is_empty,
     none_box,
     not_empty,
     row_major,
@@ -26,6 +26,7 @@ from .conditions import (
 )
 from .dps import DpsOp
 from .elements import LOW_PRECISION, element_bytes, spell
+from .reductions import covers
 from .types import DYNAMIC, TileBufType
 from .words import word
 
@@ -45,12 +46,6 @@ def check_elements(op: DpsOp, arch: str) -> None:
     values = op.named()
     name = next(name for name in _DATA if tile(values, name) is not None)
     element_in(values, name, words, _LABEL[arch])
-
-
-def rows_too(op: DpsOp, arch: str) -> None:
-    """Tile-scalar on a2a3: valid rows agree too (a5 does not compare them for tadds)."""
-    if arch == "a2a3" or op.ROW.mnemonic != "tadds":
-        same_valid(op.named(), "src dst", axes=(0,))
 
 
 def fill(op: DpsOp, arch: str) -> None:
@@ -106,15 +101,73 @@ def row_reduction(op: DpsOp, arch: str) -> None:
         capacity(op.named(), "tmp", 32)
 
 
-def column_sum(op: DpsOp, arch: str) -> None:
-    """tcolsum on a5: src is not empty."""
-    if arch == "a5" and not _empty_marker(op.named()):
-        not_empty(op.named(), "src")
+def negate(op: DpsOp, arch: str) -> None:
+    """tneg on a2a3: equal valid rows too."""
+    if arch == "a2a3":
+        same_valid(op.named(), "src dst", axes=(0,))
 
 
-def _empty_marker(values: Named) -> bool:
-    dst = tile(values, "dst")
-    return dst is not None and dst.valid == (0, 0)
+def column_reduction(op: DpsOp, arch: str) -> None:
+    """tcolsum, tcolmax, tcolmin on a5: src is not empty (unless dst is, which marks a no-op)."""
+    values = op.named()
+    if arch == "a5" and op.ROW.mnemonic != "tcolprod" and not is_empty(values, "dst"):
+        not_empty(values, "src")
+
+
+def column_index(op: DpsOp, arch: str) -> None:
+    """tcolargmax, tcolargmin tmp on a2a3: src's element type and enough columns."""
+    if arch == "a2a3":
+        _index_scratch(op.named(), rows=1)
+
+
+def row_index(op: DpsOp, arch: str) -> None:
+    """trowargmax, trowargmin tmp: a row_major vec tile on a5; on a2a3 src's element type, enough rows and columns."""
+    values = op.named()
+    src, tmp = tile(values, "src"), tile(values, "tmp")
+    if tmp is None or src is None:
+        return
+    if arch == "a5":
+        row_major(values, "tmp")
+        return
+    if src.valid == tmp.valid or not 0 <= src.valid[1] <= 256 // element_bytes(src.element):
+        if src.valid != tmp.valid and tmp.data.rows != src.data.rows:
+            fail(f"tmp must have src's {src.data.rows} rows on a2/a3, not {tmp.data.rows}")
+        _index_scratch(values, rows=src.valid[0])
+        return
+    same_element(values, "src tmp")
+    capacity(values, "tmp", 32)
+    none_box(values, "tmp")
+    # One repeat: two values per row, below one another in a column or beside one another in two columns.
+    column = tmp.data.blayout == "col_major"
+    if column and (tmp.data.cols != 1 or tmp.valid[1] not in (1, DYNAMIC)):
+        fail("a col_major tmp must have one column on a2/a3")
+    _at_least(tmp, 0, src.valid[0] * 2 if column else src.valid[0])
+    if not column:
+        _at_least(tmp, 1, 2)
+
+
+def _index_scratch(values: Named, rows: int) -> None:
+    """A tmp of src's valid shape, or one with room for values and indices of every repeat."""
+    src, tmp = tile(values, "src"), tile(values, "tmp")
+    if src is None or tmp is None:
+        return
+    in_space(values, "tmp")
+    same_element(values, "src tmp")
+    capacity(values, "tmp", 32)
+    if src.valid == tmp.valid:
+        return
+    row_major(values, "tmp")
+    _at_least(tmp, 0, rows)
+    if src.valid[1] != DYNAMIC:
+        size = element_bytes(src.element)
+        repeats, block = -(-src.valid[1] // (256 // size)), 32 // size
+        _at_least(tmp, 1, (-(-repeats * 2 // block) + -(-repeats // block)) * block)
+
+
+def _at_least(tmp: TileBufType, axis: int, least: int) -> None:
+    """A known valid extent of tmp is at least ``least``."""
+    if tmp.valid[axis] != DYNAMIC and tmp.valid[axis] < least:
+        fail(f"tmp must have at least {least} valid {AXES[axis]} on a2/a3, not {tmp.valid[axis]}")
 
 
 def convert(op: DpsOp, arch: str) -> None:
@@ -193,14 +246,15 @@ def remainder(op: DpsOp, arch: str) -> None:
 
 
 def exclusive_or(op: DpsOp, arch: str) -> None:
-    """txor and txors tmp on a2a3: element type, valid shape and bytes of dst, row_major."""
+    """txor and txors tmp on a2a3: element type and bytes of dst, row_major; for txor the valid shape too."""
     values = op.named()
     tmp, dst = tile(values, "tmp"), tile(values, "dst")
     if arch == "a5" or tmp is None or dst is None:
         return
     same_element(values, "dst tmp")
     row_major(values, "tmp")
-    same_valid(values, "dst tmp")
+    if op.ROW.mnemonic == "txor":
+        same_valid(values, "dst tmp")
     capacity(values, "tmp", storage_bytes(dst))
 
 
@@ -211,26 +265,65 @@ def prelu(op: DpsOp, arch: str) -> None:
     if arch == "a5" or tmp is None or dst is None:
         return
     element_in(values, "tmp", "i8", _LABEL[arch])
-    in_space(values, "tmp")
-    row_major(values, "tmp")
     if dst.valid[0] != DYNAMIC and tmp.data.rows < dst.valid[0] + 1:
         fail(f"tmp must have at least {dst.valid[0] + 1} rows on a2/a3, not {tmp.data.rows}")
     if DYNAMIC not in (dst.valid[1], tmp.valid[1]) and tmp.valid[1] < -(-dst.valid[1] // 8):
         fail(f"tmp must have at least {-(-dst.valid[1] // 8)} valid columns on a2/a3, not {tmp.valid[1]}")
 
 
-def partial(op: DpsOp, arch: str) -> None:
-    """tpart* on a2a3: at least one source has dst's valid shape."""
+def row_expand(op: DpsOp, arch: str) -> None:
+    """trowexpand<op> tmp on a2a3: only with a col_major per-row operand; dst's element type; enough bytes."""
     values = op.named()
-    if arch == "a5" or op.ROW.mnemonic == "tpartmul":
+    kind = op.ROW.mnemonic.removeprefix("trowexpand")
+    tmp, dst = tile(values, "tmp"), tile(values, "dst")
+    if kind == "div" and tmp is None and op.properties.get("precisionType") == _PRECISE:
+        fail("high_precision needs the tmp operand")
+    if tmp is None or dst is None or arch == "a5":
         return
-    for name in ("src0", "src1"):
-        try:
-            same_valid(values, f"dst {name}")
-            return
-        except VerifyException:
-            continue
-    fail("at least one of src0 and src1 must have dst's valid shape on a2/a3")
+    spread = _spread(values)
+    if spread is None or spread.data.blayout != "col_major" or spread.valid[1] not in (1, DYNAMIC):
+        fail("a tmp on a2/a3 needs a col_major operand with one value per row")
+    if kind == "expdif":
+        return
+    in_space(values, "tmp")
+    same_element(values, "dst tmp")
+    rows = dst.valid[0]
+    least = 8192 if rows == DYNAMIC else -(-rows // 8) * 256 if rows < 256 else 30 * 256
+    capacity(values, "tmp", least)
+
+
+_PRECISE = word("div_precision", "high_precision")
+
+
+def _spread(values: Named) -> TileBufType | None:
+    """Return the operand that is spread over the columns: the one whose valid shape is not dst's."""
+    for full, other in (("src0", "src1"), ("src1", "src0")):
+        if covers(values, full):
+            return tile(values, other)
+    return None
+
+
+def power(op: DpsOp, arch: str) -> None:
+    """tpow, tpows: a2a3 has no high precision and no f16; a tmp is as large as dst there."""
+    values = op.named()
+    precise = op.properties.get("precisionType") == word("pow_precision", "high_precision")
+    if arch == "a2a3" and precise:
+        fail("there is no high_precision on a2/a3")
+    words = "f16 bf16 f32" if precise else "i8 i16 i32 f32" if arch == "a2a3" else "i8 i16 i32 f16 f32"
+    element_in(values, "dst", words, _LABEL[arch])
+    dst = tile(values, "dst")
+    if arch == "a2a3" and dst is not None:
+        capacity(values, "tmp", storage_bytes(dst))
+
+
+def partial(op: DpsOp, arch: str) -> None:
+    """tpart* on a2a3, and tpartarg* on both: at least one source has dst's valid shape."""
+    values = op.named()
+    if arch == "a5" and not op.ROW.mnemonic.startswith("tpartarg"):
+        return
+    if covers(values, "src0") or covers(values, "src1"):
+        return
+    fail("at least one of src0 and src1 must have dst's valid shape")
 
 
 def concat(op: DpsOp, arch: str) -> None:

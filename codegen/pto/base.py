@@ -33,6 +33,10 @@ class PtoOp(IRDLOperation):
             VerifyException: the assembler would refuse the operation for this target.
         """
 
+    def needs_generic(self) -> bool:
+        """True when the custom text cannot express the operation."""
+        return False
+
     def dictionary(self, skip: Sequence[str] = ()) -> dict[str, Attribute]:
         """Return properties and attributes as the custom text shows them, without ``skip``."""
         if not self.properties and not self.attributes:
@@ -137,7 +141,8 @@ def constant_of(value: SSAValue) -> int | None:
     """Return the integer a value is, when an ``arith.constant`` defines it."""
     owner = value.owner
     if isinstance(owner, Operation) and owner.name == "arith.constant":
-        attr = owner.properties.get("value") or owner.attributes.get("value")
+        # An attribute that stands for zero is false, so the two places are asked one after the other.
+        attr = owner.properties.get("value", owner.attributes.get("value"))
         if isinstance(attr, IntegerAttr):
             return int(attr.value.data)
     return None

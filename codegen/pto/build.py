@@ -301,8 +301,8 @@ class PtoBuilder:
     def branch(self, condition: SSAValue, types: Sequence[Attribute] = ()) -> Iterator[Branch]:
         """Append ``scf.if``; build into ``then`` and ``other`` and set their yields.
 
-        Without result types and with nothing built into ``other``, no else part is written. ``results`` are there
-        afterwards.
+        Without result types and with nothing built into ``other`` no else part is written. ``results``
+        are there afterwards.
         """
         blocks = (Block(), Block())
         made = Branch(self._nested(blocks[0]), self._nested(blocks[1]))

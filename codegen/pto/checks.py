@@ -1,23 +1,21 @@
 """Verification rules of the tile operations that hold for every target.
 
-Each rule demands what the assembler's verifier demands (assembler v0.60); it names the operands of the form it
-belongs to. Rules of one target branch are in ``archchecks``.
+Each rule demands what the assembler's verifier demands (assembler v0.60) and names the operands of the form
+it belongs to. Rules of one target branch are in ``archchecks``.
 """
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import IntegerType
 
 from .base import constant_of
 from .conditions import (
+    Named,
     admits,
     capacity,
     distinct,
     fail,
     in_space,
-    is_empty,
-    none_box,
-    not_empty,
     plain,
     row_major,
     same_element,
@@ -25,7 +23,6 @@ from .conditions import (
     same_valid,
     tile,
     tiles,
-    valid_is,
 )
 from .dps import DpsOp
 from .elements import PACKED_PAIRS, element_bytes, spell
@@ -33,9 +30,17 @@ from .types import DYNAMIC, TileBufType
 from .words import WordAttr, word
 
 
-def any_tiles(op: DpsOp) -> None:
-    """Ordinary element types only."""
-    plain(op.named())
+def remainder_scalar(op: DpsOp) -> None:
+    """trems, tfmods: src and dst of one element type and valid shape, row_major; the scalar has that type too."""
+    values = op.named()
+    plain(values)
+    same_element(values, "src dst")
+    same_valid(values, "src dst")
+    row_major(values, "src dst")
+    src = tile(values, "src")
+    assert src is not None
+    if values["scalar"].type != src.element:
+        fail(f"the scalar must have the tiles' element type {spell(src.element)}")
 
 
 def binary(op: DpsOp) -> None:
@@ -48,25 +53,50 @@ def binary(op: DpsOp) -> None:
 
 
 def prelu(op: DpsOp) -> None:
-    """As binary, and equal physical shapes."""
+    """As binary, and equal physical shapes; tmp a row_major vec tile."""
     binary(op)
     same_shape(op.named(), "src0 src1 dst")
+    in_space(op.named(), "tmp")
+    row_major(op.named(), "tmp")
 
 
-def carry(op: DpsOp) -> None:
-    """dst = src0 op src1 op src2: equal valid shapes."""
+def power(op: DpsOp) -> None:
+    """tpow, tpows: as binary; integers take no tmp, a scalar has the tiles' element type."""
+    values = op.named()
+    names = "base exp dst" if op.ROW.mnemonic == "tpow" else "src dst"
+    plain(values)
+    same_element(values, f"{names} tmp")
+    same_valid(values, f"{names} tmp")
+    row_major(values, f"{names} tmp")
+    dst = tile(values, "dst")
+    assert dst is not None
+    if "scalar" in values and values["scalar"].type != dst.element:
+        fail(f"the scalar must have the tiles' element type {spell(dst.element)}")
+    if "tmp" in values and isinstance(dst.element, IntegerType):
+        fail("integers take no tmp operand")
+
+
+def shift(op: DpsOp) -> None:
+    """tshl, tshr: as binary, each source against dst."""
     values = op.named()
     plain(values)
-    same_valid(values, "src0 src1 src2 dst")
+    same_element(values, "src0 src1 dst")
+    same_valid(values, "dst src0 src1")
+    row_major(values, "src0 src1 dst")
+
+
+def same_shapes(op: DpsOp) -> None:
+    """taddc, taddsc: equal physical shapes, and nothing else."""
+    same_shape(op.named(), "src0 src1 src2 dst")
 
 
 def tile_scalar(op: DpsOp) -> None:
-    """dst = src op scalar: vec tiles of one element type and valid columns; the scalar's type is free."""
+    """dst = src op scalar: vec tiles of one element type and valid shape; the scalar's type is free."""
     values = op.named()
     plain(values)
     in_space(values, "src dst")
     same_element(values, "src dst")
-    same_valid(values, "src dst", axes=(1,))
+    same_valid(values, "src dst")
 
 
 def either_scalar(op: DpsOp) -> None:
@@ -110,11 +140,17 @@ def unary(op: DpsOp) -> None:
 
 def unary_any_layout(op: DpsOp) -> None:
     """dst = op src: vec tiles of one element type and valid shape, in any layout."""
+    negate(op)
+    same_valid(op.named(), "src dst", axes=(0,))
+
+
+def negate(op: DpsOp) -> None:
+    """tneg: vec tiles of one element type and valid columns, in any layout."""
     values = op.named()
     plain(values)
     in_space(values, "src dst")
     same_element(values, "src dst")
-    same_valid(values, "src dst")
+    same_valid(values, "src dst", axes=(1,))
 
 
 def rsqrt(op: DpsOp) -> None:
@@ -171,6 +207,7 @@ def convert(op: DpsOp) -> None:
             fail(f"src and dst must have the same {what}, not {one[0]}x{one[1]} and {other[0]}x{other[1]}")
     in_space(values, "tmp")
     row_major(values, "tmp")
+    plain({"tmp": values["tmp"]} if "tmp" in values else {})
 
 
 def _logical(found: TileBufType, extents: tuple[int, int]) -> tuple[int, int]:
@@ -200,7 +237,7 @@ def compare_scalar(op: DpsOp) -> None:
 
 def select(op: DpsOp) -> None:
     """tsel: data tiles of one element type, row_major; tmp a row_major vec tile. The mask is free."""
-    values = op.named()
+    values = {name: value for name, value in op.named().items() if name != "mask"}
     plain(values)
     in_space(values, "tmp")
     row_major(values, "src0 src1 dst tmp")
@@ -216,129 +253,34 @@ def select_scalar(op: DpsOp) -> None:
     row_major(values, "src dst")
 
 
-def row_reduction(op: DpsOp) -> None:
-    """One value per row: dst has valid columns 1, in row_major or as one col_major column."""
-    values = op.named()
-    same_element(values, "src dst")
-    row_index(op)
-
-
-def row_index(op: DpsOp) -> None:
-    """The layout part of a row reduction, which arg reductions share."""
-    values = op.named()
-    plain(values)
-    in_space(values, "src dst tmp")
-    row_major(values, "src")
-    none_box(values, "src dst")
-    dst = tile(values, "dst")
-    if dst is not None and dst.data.blayout == "col_major" and dst.data.cols != 1:
-        fail(f"a col_major dst must have one column, not {dst.data.cols}")
-    if not is_empty(values, "dst"):
-        not_empty(values, "src")
-        same_valid(values, "src dst", axes=(0,))
-        valid_is(values, "dst", 1, 1)
-
-
-def column_reduction(op: DpsOp) -> None:
-    """One value per column: plain row_major vec tiles with equal valid columns."""
-    values = op.named()
-    same_element(values, "src dst")
-    column_layout(op)
-    if not is_empty(values, "dst"):
-        same_valid(values, "src dst", axes=(1,))
-
-
-def column_layout(op: DpsOp) -> None:
-    """Plain row_major vec tiles."""
-    values = op.named()
-    plain(values)
-    in_space(values, "src dst")
-    row_major(values, "src dst")
-    none_box(values, "src dst")
-
-
-def column_index(op: DpsOp) -> None:
-    """tcolargmax, tcolargmin: dst is one row of indices."""
-    column_layout(op)
-    values = op.named()
-    valid_is(values, "dst", 0, 1)
-    same_valid(values, "src dst", axes=(1,))
-
-
-def column_sum(op: DpsOp) -> None:
-    """tcolsum: as a column reduction; tmp and isBinary go together, a binary sum needs half of src in tmp."""
-    column_reduction(op)
-    values = op.named()
-    binary_sum = op.properties.get("isBinary")
-    if "tmp" not in values:
-        return
-    if binary_sum is None:
-        fail("the tmp operand needs the isBinary attribute")
-    same_element(values, "src tmp")
-    in_space(values, "tmp")
-    row_major(values, "tmp")
-    none_box(values, "tmp")
-    src, tmp = tile(values, "src"), tile(values, "tmp")
-    assert src is not None and tmp is not None
-    if isinstance(binary_sum, IntegerAttr) and binary_sum.value.data:
-        rows, cols = src.valid
-        if DYNAMIC in (rows, cols):
-            fail("a binary sum needs static valid extents of src")
-        if tmp.data.cols < cols:
-            fail(f"tmp must have at least the {cols} valid columns of src, not {tmp.data.cols}")
-        capacity(values, "tmp", -(-rows // 2) * cols * element_bytes(src.element))
-
-
-def row_expand(op: DpsOp) -> None:
-    """dst[r, c] = src[r]: vec, one element type, equal valid rows."""
-    values = op.named()
-    plain(values)
-    in_space(values, "src dst")
-    none_box(values, "src dst")
-    row_major(values, "dst")
-    same_element(values, "src dst")
-    if not is_empty(values, "dst"):
-        not_empty(values, "src dst")
-        same_valid(values, "src dst", axes=(0,))
-
-
-def column_expand(op: DpsOp) -> None:
-    """dst[r, c] = src[c]: plain vec tiles, one element type, equal valid columns."""
-    values = op.named()
-    column_layout(op)
-    same_element(values, "src dst")
-    same_valid(values, "src dst", axes=(1,))
-
-
-def row_expand_binary(op: DpsOp) -> None:
-    """dst = src0 op src1 with one operand spread over the columns."""
-    values = op.named()
-    plain(values)
-    same_element(values, "src0 src1 dst")
-    row_major(values, "dst")
-
-
-def column_expand_binary(op: DpsOp) -> None:
-    """dst = src0 op src1 with src1 one row that is spread over the rows."""
-    values = op.named()
-    plain(values)
-    same_element(values, "src0 src1 dst")
-    same_shape(values, "src0 dst")
-    same_valid(values, "src0 dst")
-    same_valid(values, "src1 dst", axes=(1,))
-    row_major(values, "src0 src1 dst")
-
-
 def partial(op: DpsOp) -> None:
     """dst = src0 op src1 where both are valid: neither is larger than dst."""
     values = op.named()
     plain(values)
     same_element(values, "src0 src1 dst")
+    kind = op.ROW.mnemonic.removeprefix("tpart")
+    if kind not in ("add", "mul"):
+        same_shape(values, "src0 src1 dst")
+    if kind.startswith("arg"):
+        _index_tiles(values)
     dst = tile(values, "dst")
     assert dst is not None
     for name, found in tiles(values, "src0 src1"):
         if any(DYNAMIC not in (a, b) and a > b for a, b in zip(found.valid, dst.valid, strict=True)):
             fail(f"the valid shape of {name} must not exceed dst's")
+
+
+def _index_tiles(values: Named) -> None:
+    """Each index tile has 32-bit integers and the shapes of its data tile."""
+    same_element(values, "dstIdx src0Idx src1Idx")
+    found = tile(values, "dstIdx")
+    if found is not None and not admits("i32", spell(found.element)):
+        fail(f"index tiles must have 32-bit integer elements, not {spell(found.element)}")
+    for name in ("src0", "src1", "dst"):
+        same_shape(values, f"{name} {name}Idx")
+        data, index = tile(values, name), tile(values, f"{name}Idx")
+        if data is not None and index is not None and data.valid != index.valid:
+            fail(f"{name} and {name}Idx must have the same valid shape")
 
 
 def concat(op: DpsOp) -> None:
@@ -369,6 +311,10 @@ def pad(op: DpsOp) -> None:
         fail("dst must be at least as large as src")
     if src.shape != dst.shape:
         in_space(values, "src dst")
+    if dst.data.pad == 0:
+        fail("dst's type must have a pad other than 0")
+    if src.data.space == dst.data.space == "mat" and src != dst:
+        fail("in mat, src and dst must have the same type")
     given = op.properties.get("padValue")
     if isinstance(given, WordAttr):
         in_space(values, "dst", "mat")
@@ -383,3 +329,14 @@ def transpose(op: DpsOp) -> None:
     plain(values)
     same_element(values, "src dst tmp")
     capacity(values, "tmp", 32)
+
+
+_MATRIX_SPACES = {"lhs": "left", "a": "left", "rhs": "right", "b": "right"}
+
+
+def matrix(op: DpsOp) -> None:
+    """Matrix products: left and right operands and an accumulator, each in its own memory."""
+    values = op.named()
+    for name, space in _MATRIX_SPACES.items():
+        in_space(values, name, space)
+    in_space(values, "dst acc_in c_in", "acc")

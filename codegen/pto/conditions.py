@@ -16,7 +16,7 @@ from .elements import ELEMENT_NAMES, LOW_PRECISION, element_bytes, spell
 from .types import DYNAMIC, TileBufType, dim_text
 
 Named = Mapping[str, SSAValue]
-_AXES = ("rows", "columns")
+AXES = ("rows", "columns")
 
 
 def tile(values: Named, name: str) -> TileBufType | None:
@@ -58,7 +58,7 @@ def same_valid(values: Named, names: str, axes: tuple[int, ...] = (0, 1)) -> Non
         for axis in axes:
             one, other = first[1].valid[axis], found.valid[axis]
             if not agree(one, other):
-                fail(f"{first[0]} and {name} must have the same valid {_AXES[axis]}, not {one} and {other}")
+                fail(f"{first[0]} and {name} must have the same valid {AXES[axis]}, not {one} and {other}")
 
 
 def same_shape(values: Named, names: str) -> None:
@@ -122,7 +122,7 @@ def valid_is(values: Named, name: str, axis: int, limit: int) -> None:
     """A known valid extent of the tile equals ``limit``."""
     found = tile(values, name)
     if found is not None and not agree(found.valid[axis], limit):
-        fail(f"{name} must have valid {_AXES[axis]} {limit}, not {dim_text(found.valid[axis])}")
+        fail(f"{name} must have valid {AXES[axis]} {limit}, not {dim_text(found.valid[axis])}")
 
 
 def not_empty(values: Named, names: str) -> None:
@@ -130,7 +130,7 @@ def not_empty(values: Named, names: str) -> None:
     for name, found in tiles(values, names):
         for axis in (0, 1):
             if found.valid[axis] == 0:
-                fail(f"{name} must have valid {_AXES[axis]} greater than zero")
+                fail(f"{name} must have valid {AXES[axis]} greater than zero")
 
 
 def is_empty(values: Named, name: str) -> bool:

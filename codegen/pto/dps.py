@@ -4,9 +4,9 @@ A row gives the mnemonic and the operands in the order of the text::
 
     DpsRow("tsels", "mask src tmp? $scalar -> dst", ...)
 
-``name`` is a tile, ``$name`` a signless integer or float scalar, ``%name`` a signless integer, ``+name`` any
-integer, ``#name`` an index, ``~name`` a tile or any scalar, ``@name`` a global
-view; a trailing ``?`` marks an optional operand. The classes are generated.
+``name`` is a tile, ``$name`` a signless integer or float scalar, ``!name`` an f32, ``%name`` a signless
+integer, ``+name`` any integer, ``#name`` an index, ``~name`` a tile or any scalar, ``@name`` a global view; a
+trailing ``?`` marks an optional operand. The classes are generated.
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, ClassVar, NamedTuple
 
-from xdsl.dialects.builtin import AnyFloatConstr, IndexType, IntegerType, SignlessIntegerConstraint
+from xdsl.dialects.builtin import (
+    AnyFloatConstr,
+    Float32Type,
+    IndexType,
+    IntegerType,
+    SignlessIntegerConstraint,
+)
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -51,6 +57,7 @@ _SIGNLESS = SignlessIntegerConstraint
 _KINDS: dict[str, Any] = {
     "": _TILE,
     "$": _SIGNLESS | AnyFloatConstr,
+    "!": BaseAttr(Float32Type),
     "%": _SIGNLESS,
     "+": BaseAttr(IntegerType),
     "#": BaseAttr(IndexType),
@@ -114,7 +121,7 @@ def _slots(text: str) -> tuple[Slot, ...]:
     found = []
     for item in text.split():
         kind = item[0] if item[0] in _KINDS else ""
-        found.append(Slot(item.strip("$%+#~@?"), kind, item.endswith("?")))
+        found.append(Slot(item.strip("$!%+#~@?"), kind, item.endswith("?")))
     return tuple(found)
 
 

@@ -5,7 +5,7 @@ Operand names, orders and attributes: assembler v0.60 operation definitions.
 
 from __future__ import annotations
 
-from . import archchecks, checks
+from . import archchecks, checks, reductions
 from .dps import DpsOp, DpsRow, make_op
 
 _BINARY = "src0 src1 -> dst"
@@ -25,45 +25,51 @@ _CMP: dict[str, str | None] = {"cmpMode": "cmp"}
 _ELEMENTWISE = (
     *(
         DpsRow(f"t{n}", _BINARY, checks.binary)
-        for n in ["add", "sub", "mul", "max", "min", "and", "or", "shl", "shr", "addrelu"]
+        for n in ["add", "sub", "mul", "max", "min", "and", "or", "addrelu"]
     ),
+    *(DpsRow(f"t{n}", _BINARY, checks.shift) for n in ("shl", "shr")),
     DpsRow("tdiv", _BINARY, checks.binary, attrs=_precision("div")),
     DpsRow("tfmod", _BINARY, checks.binary, attrs=_precision("fmod")),
     DpsRow("trem", _BINARY_TMP, checks.binary, archchecks.remainder, _precision("rem")),
     DpsRow("txor", _BINARY_TMP, checks.binary, archchecks.exclusive_or),
     DpsRow("tprelu", _BINARY_TMP, checks.prelu, archchecks.prelu),
     DpsRow(
-        "tpow", "base exp tmp? -> dst", checks.any_tiles, None, _precision("pow"), order="base exp dst tmp"
+        "tpow",
+        "base exp tmp? -> dst",
+        checks.power,
+        archchecks.power,
+        _precision("pow"),
+        order="base exp dst tmp",
     ),
-    *(DpsRow(f"t{n}c", "src0 src1 src2 -> dst", checks.carry) for n in ("add", "sub")),
+    DpsRow("taddc", "src0 src1 src2 -> dst", checks.same_shapes),
+    DpsRow("tsubc", "src0 src1 src2 -> dst"),
 )
 _TILE_SCALAR = (
-    *(
-        DpsRow(f"t{n}s", _SCALAR, checks.tile_scalar, archchecks.rows_too)
-        for n in ["add", "sub", "mul", "max", "min", "fmod"]
-    ),
+    *(DpsRow(f"t{n}s", _SCALAR, checks.tile_scalar) for n in ["add", "sub", "mul", "max", "min"]),
+    DpsRow("tfmods", _SCALAR, checks.remainder_scalar),
     DpsRow("tdivs", "~src ~scalar -> dst", checks.either_scalar, attrs=_precision("div")),
     *(DpsRow(f"t{n}s", _BITS, checks.bitwise_scalar) for n in ("and", "or")),
     DpsRow("txors", "src %scalar tmp? -> dst", checks.bitwise_scalar, archchecks.exclusive_or),
     DpsRow("tshls", _BITS, checks.shift_left_scalar),
     DpsRow("tshrs", _BITS, checks.unary),
-    DpsRow("trems", "src $scalar tmp? -> dst", checks.any_tiles, archchecks.remainder),
-    DpsRow("tlrelu", "src $slope -> dst", checks.unary_any_layout),
+    DpsRow("trems", "src $scalar tmp? -> dst", checks.remainder_scalar, archchecks.remainder),
+    DpsRow("tlrelu", "src !slope -> dst", checks.unary_any_layout),
     DpsRow("taxpy", _SCALAR, checks.axpy),
     DpsRow("texpands", "$scalar -> dst", checks.fill, archchecks.fill),
     DpsRow(
         "tpows",
         "src $scalar tmp? -> dst",
-        checks.any_tiles,
-        None,
+        checks.power,
+        archchecks.power,
         _precision("pow"),
         order="src scalar dst tmp",
     ),
-    *(DpsRow(f"t{n}sc", "src0 $scalar src1 -> dst", checks.any_tiles) for n in ("add", "sub")),
+    DpsRow("taddsc", "src0 $scalar src1 -> dst", checks.same_shapes),
+    DpsRow("tsubsc", "src0 $scalar src1 -> dst"),
 )
 _UNARIES = (
     *(DpsRow(f"t{n}", _UNARY, checks.unary) for n in ["abs", "relu", "not"]),
-    DpsRow("tneg", _UNARY, checks.unary_any_layout),
+    DpsRow("tneg", _UNARY, checks.negate, archchecks.negate),
     *(DpsRow(f"t{n}", _UNARY, checks.unary, attrs=_precision(n)) for n in ["exp", "log", "sqrt", "recip"]),
     DpsRow("trsqrt", _UNARY_TMP, checks.rsqrt, None, _precision("rsqrt"), order="src dst tmp"),
     DpsRow("ttrans", _UNARY_TMP, checks.transpose, archchecks.transpose),
@@ -85,27 +91,49 @@ _CHOICE = (
 )
 _REDUCTIONS = (
     *(
-        DpsRow(f"trow{n}", _UNARY_TMP, checks.row_reduction, archchecks.row_reduction)
+        DpsRow(f"trow{n}", _UNARY_TMP, reductions.row_reduction, archchecks.row_reduction)
         for n in ["sum", "max", "min", "prod"]
     ),
-    *(DpsRow(f"trow{n}", _UNARY_TMP, checks.row_index) for n in ("argmax", "argmin")),
-    *(DpsRow(f"tcol{n}", _UNARY, checks.column_reduction) for n in ["max", "min", "prod"]),
-    DpsRow("tcolsum", _UNARY_TMP, checks.column_sum, archchecks.column_sum, {"isBinary": None}, inside=True),
-    *(DpsRow(f"tcol{n}", _UNARY_TMP, checks.column_index) for n in ("argmax", "argmin")),
+    *(
+        DpsRow(f"trow{n}", _UNARY_TMP, reductions.row_index, archchecks.row_index)
+        for n in ("argmax", "argmin")
+    ),
+    *(
+        DpsRow(f"tcol{n}", _UNARY, reductions.column_reduction, archchecks.column_reduction)
+        for n in ["max", "min", "prod"]
+    ),
+    DpsRow(
+        "tcolsum",
+        _UNARY_TMP,
+        reductions.column_sum,
+        archchecks.column_reduction,
+        {"isBinary": None},
+        inside=True,
+    ),
+    *(
+        DpsRow(f"tcol{n}", _UNARY_TMP, reductions.column_index, archchecks.column_index)
+        for n in ("argmax", "argmin")
+    ),
 )
 _EXPANDS = (
-    DpsRow("trowexpand", _UNARY, checks.row_expand),
-    DpsRow("tcolexpand", _UNARY, checks.column_expand),
+    DpsRow("trowexpand", _UNARY, reductions.row_expand),
+    DpsRow("tcolexpand", _UNARY, reductions.column_expand),
     *(
-        DpsRow(f"trowexpand{n}", _BINARY_TMP, checks.row_expand_binary)
+        DpsRow(f"trowexpand{n}", _BINARY_TMP, reductions.row_expand_binary, archchecks.row_expand)
         for n in ["add", "sub", "mul", "max", "min", "expdif"]
     ),
-    DpsRow("trowexpanddiv", _BINARY_TMP, checks.row_expand_binary, attrs=_precision("div")),
+    DpsRow(
+        "trowexpanddiv",
+        _BINARY_TMP,
+        reductions.row_expand_binary,
+        archchecks.row_expand,
+        _precision("div"),
+    ),
     *(
-        DpsRow(f"tcolexpand{n}", _BINARY, checks.column_expand_binary)
+        DpsRow(f"tcolexpand{n}", _BINARY, reductions.column_expand_binary)
         for n in ["add", "sub", "mul", "max", "min", "expdif"]
     ),
-    DpsRow("tcolexpanddiv", _BINARY, checks.column_expand_binary, attrs=_precision("div")),
+    DpsRow("tcolexpanddiv", _BINARY, reductions.column_expand_binary, attrs=_precision("div")),
 )
 _PARTS = (
     *(DpsRow(f"tpart{n}", _BINARY, checks.partial, archchecks.partial) for n in ["add", "mul", "max", "min"]),
@@ -120,7 +148,7 @@ _SHUFFLES = (
     DpsRow("tfillpad", _UNARY, checks.pad, attrs={"padValue": "pad_value"}),
     DpsRow("tgatherb", "src offsets -> dst"),
     DpsRow("tsort32", "src idx tmp? -> dst"),
-    DpsRow("thistogram", "src idx -> dst", attrs={"byte": None}),
+    DpsRow("thistogram", "src idx -> dst", None, archchecks.only_a5, {"byte": None}),
     DpsRow("tci", "+S tmp? -> dst", attrs={"descending": None}),
     DpsRow("ttri", "+diagonal -> dst", attrs={"upperOrLower": None}, inside=True),
     DpsRow(
@@ -132,7 +160,7 @@ _SHUFFLES = (
         inside=True,
     ),
     DpsRow("tsetval", "#offset $val -> dst", order="dst offset val"),
-    DpsRow("tget_scale_addr", _UNARY),
+    DpsRow("tget_scale_addr", _UNARY, None, archchecks.only_a5),
     DpsRow("tprefetch", "@src -> dst"),
 )
 _QUANTS = (
@@ -158,22 +186,17 @@ _QUANTS = (
     ),
 )
 _PHASE: dict[str, str | None] = {"accPhase": "acc_phase"}
-_MATRIX = (
-    *(DpsRow(n, "lhs rhs -> dst", attrs=_PHASE) for n in ("tmatmul", "tgemv")),
-    *(DpsRow(f"{n}.acc", "acc_in lhs rhs -> dst", attrs=_PHASE) for n in ("tmatmul", "tgemv")),
-    *(DpsRow(f"{n}.bias", "a b bias -> dst", attrs=_PHASE) for n in ("tmatmul", "tgemv")),
-    *(
-        DpsRow(f"{n}.mx", "a a_scale b b_scale -> dst", None, archchecks.only_a5, _PHASE)
-        for n in ("tmatmul", "tgemv")
-    ),
-    *(
-        DpsRow(f"{n}.mx.acc", "c_in a a_scale b b_scale -> dst", None, archchecks.only_a5, _PHASE)
-        for n in ("tmatmul", "tgemv")
-    ),
-    *(
-        DpsRow(f"{n}.mx.bias", "a a_scale b b_scale bias -> dst", None, archchecks.only_a5)
-        for n in ("tmatmul", "tgemv")
-    ),
+_MATRIX = tuple(
+    row
+    for n in ("tmatmul", "tgemv")
+    for row in (
+        DpsRow(n, "lhs rhs -> dst", checks.matrix, attrs=_PHASE),
+        DpsRow(f"{n}.acc", "acc_in lhs rhs -> dst", checks.matrix, attrs=_PHASE),
+        DpsRow(f"{n}.bias", "a b bias -> dst", checks.matrix, attrs=_PHASE),
+        DpsRow(f"{n}.mx", "a a_scale b b_scale -> dst", checks.matrix, archchecks.only_a5, _PHASE),
+        DpsRow(f"{n}.mx.acc", "c_in a a_scale b b_scale -> dst", checks.matrix, archchecks.only_a5, _PHASE),
+        DpsRow(f"{n}.mx.bias", "a a_scale b b_scale bias -> dst", checks.matrix, archchecks.only_a5),
+    )
 )
 
 #: Every row of the table.

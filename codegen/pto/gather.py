@@ -130,6 +130,12 @@ class TgatherOp(SparseOp):
         forms = (indices, value and cdst, int("maskPattern" in self.properties))
         if sum(map(bool, forms)) != 1:
             fail("exactly one of indices, a compared value with cdst, and maskPattern is needed")
+        _check_axis(self)
+
+    def verify_arch(self, arch: str) -> None:
+        _, _, _, indices, tmp, _ = segment_sizes(self)
+        if arch == "a2a3" and indices and not tmp:
+            fail("the index form needs a tmp operand on a2/a3")
 
 
 @irdl_op_definition
@@ -157,3 +163,10 @@ class TscatterOp(SparseOp):
     def verify_(self) -> None:
         if (len(self._operands) == 3) == ("maskPattern" in self.properties):
             fail("exactly one of indexes and maskPattern is needed")
+        _check_axis(self)
+
+
+def _check_axis(op: SparseOp) -> None:
+    """A mask pattern and an axis go together."""
+    if ("maskPattern" in op.properties) != ("axis" in op.properties):
+        fail("a mask pattern needs an axis, and only a mask pattern has one")

@@ -21,10 +21,10 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from .base import SEGMENTS, PtoOp, print_dictionary, segment_sizes, segments, type_text
-from .conditions import admits, fail
+from .conditions import admits, fail, plain
 from .elements import LOW_PRECISION, element_bytes, spell
 from .types import DYNAMIC, PartitionTensorViewType, TileBufType
-from .words import WORD_ATTRS
+from .words import WORD_ATTRS, parse_word_in_brackets
 
 _LOADABLE = "i8 i16 i32 i64 f16 bf16 f32"
 _LOADABLE_A5 = f"{_LOADABLE} f8E4M3FN f8E5M2 !pto.hif8 !pto.f8E8M0 !pto.f4E1M2x2 !pto.f4E2M1x2"
@@ -107,11 +107,25 @@ def _typed(parser: Parser) -> SSAValue:
     return parser.resolve_operand(value, parser.parse_type())
 
 
-def _check_sizes(tile: TileBufType, view: PartitionTensorViewType) -> None:
+def _check_sizes(tile: TileBufType, view: PartitionTensorViewType, converts: bool = False) -> None:
     if any(dim != DYNAMIC and dim <= 0 for dim in view.shape):
         fail("the dimensions of the view must be positive")
-    if tile.data.space in ("vec", "mat") and element_bytes(tile.element) != element_bytes(view.element):
+    if not converts and element_bytes(tile.element) != element_bytes(view.element):
         fail(f"element sizes differ: {spell(tile.element)} in the tile, {spell(view.element)} in the view")
+
+
+def _check_transfer(name: str, tile: TileBufType, view: PartitionTensorViewType, arch: str) -> None:
+    """The element types a transfer takes; on a5 the layouts a vec tile may have."""
+    words = _LOADABLE_A5 if arch == "a5" else _LOADABLE
+    if not admits(words, spell(tile.element)):
+        fail(f"{name}: element type {spell(tile.element)} is not one of {words}")
+    if arch == "a2a3" and spell(view.element) in LOW_PRECISION:
+        fail(f"low-precision element types are not supported on a2/a3 ({spell(view.element)})")
+    spec = tile.data
+    layouts = (("row_major", "none_box"), ("col_major", "none_box"), ("col_major", "row_major"))
+    thin = name == "src" and 1 in tile.shape
+    if arch == "a5" and spec.space == "vec" and not thin and (spec.blayout, spec.slayout) not in layouts:
+        fail(f"a vec {name} must be laid out as ND, DN or NZ on a5")
 
 
 @irdl_op_definition
@@ -161,7 +175,9 @@ class TloadOp(MoveOp):
         for name, place in cls.TAIL:
             if parser.parse_optional_keyword(name) is not None:
                 parser.parse_punctuation("=")
-                if place is None:
+                if name == "pad_mode":
+                    properties[name] = parse_word_in_brackets(parser, "padmode")
+                elif place is None:
                     properties[name] = parser.parse_attribute()
                 else:
                     found[place] = _typed(parser)
@@ -172,19 +188,13 @@ class TloadOp(MoveOp):
         _check_sizes(tile, view)
 
     def verify_arch(self, arch: str) -> None:
-        tile = self._operands[1].type
-        assert isinstance(tile, TileBufType)
-        words = _LOADABLE_A5 if arch == "a5" else _LOADABLE
-        if not admits(words, spell(tile.element)):
-            fail(f"dst: element type {spell(tile.element)} is not one of {words}")
-        spec = tile.data
-        if arch == "a2a3" and spec.space not in ("vec", "mat"):
-            fail(f"dst must be in vec or mat on a2/a3, not in {spec.space}")
-        if arch == "a5" and admits("i64", spell(tile.element)) and spec.pad > 1:
+        view, tile = self._operands[0].type, self._operands[1].type
+        assert isinstance(view, PartitionTensorViewType) and isinstance(tile, TileBufType)
+        _check_transfer("dst", tile, view, arch)
+        if arch == "a2a3" and tile.data.space not in ("vec", "mat"):
+            fail(f"dst must be in vec or mat on a2/a3, not in {tile.data.space}")
+        if arch == "a5" and admits("i64", spell(tile.element)) and tile.data.pad > 1:
             fail("a 64-bit dst must have pad 0 or 1 on a5")
-        layouts = (("row_major", "none_box"), ("col_major", "none_box"), ("col_major", "row_major"))
-        if arch == "a5" and spec.space == "vec" and (spec.blayout, spec.slayout) not in layouts:
-            fail("a vec dst must be laid out as ND, DN or NZ on a5")
 
 
 @irdl_op_definition
@@ -205,7 +215,7 @@ class TstoreOp(MoveOp):
     def verify_(self) -> None:
         tile, view = self._operands[0].type, self._operands[1].type
         assert isinstance(tile, TileBufType) and isinstance(view, PartitionTensorViewType)
-        _check_sizes(tile, view)
+        _check_sizes(tile, view, converts=tile.data.space == "acc")
         quantised = [value for value in self.optional() if value is not None]
         if len(quantised) > 1:
             fail("fp and the quantisation scalar exclude each other")
@@ -224,16 +234,19 @@ class TstoreOp(MoveOp):
         if tile.data.space not in spaces:
             fail(f"src must be in {' or '.join(spaces)}, not in {tile.data.space}")
         if tile.data.space != "acc":
-            words = _LOADABLE_A5 if arch == "a5" else _LOADABLE
-            if not admits(words, spell(tile.element)) or (
-                arch == "a2a3" and spell(view.element) in LOW_PRECISION
-            ):
-                fail(f"src: element type {spell(tile.element)} is not one of {words}")
+            _check_transfer("src", tile, view, arch)
+        elif not admits("i32 f32", spell(tile.element)):
+            fail(f"src: element type {spell(tile.element)} in acc is not i32 or f32")
+        elif not any(self.optional()) and not admits("i32 f32 f16 bf16", spell(view.element)):
+            fail(f"dst: element type {spell(view.element)} is not one of i32 f32 f16 bf16")
 
 
 @irdl_op_definition
 class TmovOp(MoveOp):
-    """``pto.tmov ins(%a : TILE [, %fp : TILE] [, %q : i64]) outs(%b : TILE)``: tile to tile."""
+    """``pto.tmov ins(%a : TILE [, %fp : TILE] [, %q : i64]) outs(%b : TILE)``: tile to tile.
+
+    The assembler takes the first operand after a comma for ``fp``, so a scalar alone is written generically.
+    """
 
     name = "pto.tmov"
     src = operand_def(TileBufType)
@@ -246,8 +259,14 @@ class TmovOp(MoveOp):
     irdl_options = _SIZED
     CLAUSES: ClassVar[tuple[str, ...]] = ("", "")
 
+    def needs_generic(self) -> bool:
+        fp, scalar = self.optional()
+        return fp is None and scalar is not None
+
     def verify_arch(self, arch: str) -> None:
         src, dst = self._operands[0].type, self._operands[1].type
         assert isinstance(src, TileBufType) and isinstance(dst, TileBufType)
-        if arch == "a2a3" and src.shape != dst.shape:
-            fail("src and dst must have the same physical shape on a2/a3")
+        if arch == "a2a3":
+            plain({"src": self._operands[0], "dst": self._operands[1]})
+            if src.shape != dst.shape:
+                fail("src and dst must have the same physical shape on a2/a3")

@@ -10,6 +10,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove
 
 from ...ir.diagnostics import Span
+from .base import PtoOp
 
 #: Operations that print without their dialect's name, as the assembler does.
 _SHORT_NAMES = {"builtin.module": "module", "func.return": "return"}
@@ -23,9 +24,12 @@ class PtoPrinter(Printer):
         self.locations = locations
 
     def print_op(self, op: Operation) -> None:
-        kind = type(op)
-        if self.print_generic_format or kind.print is Operation.print:
+        if self.print_generic_format or type(op).print is Operation.print:
             super().print_op(op)
+        elif isinstance(op, PtoOp) and op.needs_generic():
+            self.print_generic_format = True
+            super().print_op(op)
+            self.print_generic_format = False
         else:
             self._print_results(op)
             scope = op.has_trait(IsolatedFromAbove) if op.regions else False

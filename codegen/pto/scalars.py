@@ -5,6 +5,8 @@ Formats: assembler v0.60 operation definitions.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import (
     AnyFloatConstr,
     IndexType,
@@ -18,12 +20,15 @@ from xdsl.irdl import BaseAttr, irdl_op_definition, operand_def, prop_def, resul
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from .base import PtoOp, type_text
+from .base import PtoOp, print_dictionary, print_values, type_text, types_text
 from .conditions import fail
 from .elements import spell
-from .types import PtrType, TileBufType
+from .types import PTR_SPACES, PtrSpec, PtrType, TileBufType
 
 _SCALAR = SignlessIntegerConstraint | AnyFloatConstr
+
+
+_INDEX = IndexType()
 
 
 def _pointee(pointer: Attribute, value: Attribute) -> None:
@@ -32,15 +37,60 @@ def _pointee(pointer: Attribute, value: Attribute) -> None:
         fail(f"the pointer is to {spell(pointer.element)}, the value is {spell(value)}")
 
 
+def parse_pointer_type(parser: Parser) -> Attribute:
+    """Read a type; a pointer may be shortened to ``<f32, gm>``, as the assembler prints it in these operations."""
+    if parser.parse_optional_characters("<") is None:
+        return parser.parse_type()
+    element_type = parser.parse_type()
+    space = parser.parse_identifier() if parser.parse_optional_punctuation(",") is not None else "gm"
+    parser.parse_punctuation(">")
+    if space not in PTR_SPACES:
+        parser.raise_error(f"expected one of {', '.join(PTR_SPACES)}")
+    return PtrType(PtrSpec(element_type, PTR_SPACES[space]))
+
+
+class PointerOp(PtoOp):
+    """Base: ``%r = pto.NAME %x [, %i | [%i]] : T -> R``."""
+
+    #: Text before and after the index operand; None for an operation without one.
+    INDEXED: ClassVar[tuple[str, str] | None] = None
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self._operands[0])
+        if self.INDEXED is not None:
+            printer.print_string(self.INDEXED[0])
+            printer.print_ssa_value(self._operands[1])
+            printer.print_string(self.INDEXED[1])
+        print_dictionary(printer, self.dictionary())
+        printer.print_string(f" : {type_text(self._operands[0].type)} -> {type_text(self.results[0].type)}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> PointerOp:
+        first = parser.parse_unresolved_operand()
+        indices = []
+        if cls.INDEXED is not None:
+            parser.parse_punctuation("[" if cls.INDEXED[1] else ",")
+            indices.append(parser.resolve_operand(parser.parse_unresolved_operand(), _INDEX))
+            if cls.INDEXED[1]:
+                parser.parse_punctuation("]")
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        operand = parser.resolve_operand(first, parse_pointer_type(parser))
+        parser.parse_punctuation("->")
+        result = parse_pointer_type(parser)
+        return cls.create(operands=[operand, *indices], result_types=[result], attributes=attributes)
+
+
 @irdl_op_definition
-class AddPtrOp(PtoOp):
+class AddPtrOp(PointerOp):
     """``%q = pto.addptr %p, %i : PTR -> PTR``: the offset is an index in elements."""
 
     name = "pto.addptr"
     ptr = operand_def(PtrType)
     offset = operand_def(IndexType)
     result = result_def(PtrType)
-    assembly_format = "$ptr `,` $offset attr-dict `:` type($ptr) `->` type($result)"
+    INDEXED: ClassVar[tuple[str, str] | None] = (", ", "")
 
     def verify_(self) -> None:
         if self._operands[0].type != self.results[0].type:
@@ -48,13 +98,12 @@ class AddPtrOp(PtoOp):
 
 
 @irdl_op_definition
-class CastPtrOp(PtoOp):
+class CastPtrOp(PointerOp):
     """``%r = pto.castptr %p : A -> B``: between pointers of one space, or a pointer and an integer."""
 
     name = "pto.castptr"
     input = operand_def(BaseAttr(PtrType) | BaseAttr(IntegerType))
     result = result_def(BaseAttr(PtrType) | BaseAttr(IntegerType))
-    assembly_format = "$input attr-dict `:` type($input) `->` type($result)"
 
     def verify_(self) -> None:
         one, other = self._operands[0].type, self.results[0].type
@@ -65,34 +114,32 @@ class CastPtrOp(PtoOp):
 
 
 @irdl_op_definition
-class PtrToIntOp(PtoOp):
+class PtrToIntOp(PointerOp):
     """``%a = pto.ptrtoint %p : PTR -> i64``."""
 
     name = "pto.ptrtoint"
     ptr = operand_def(PtrType)
     result = result_def(i64)
-    assembly_format = "$ptr attr-dict `:` type($ptr) `->` type($result)"
 
 
 @irdl_op_definition
-class IntToPtrOp(PtoOp):
+class IntToPtrOp(PointerOp):
     """``%p = pto.inttoptr %a : i64 -> PTR``."""
 
     name = "pto.inttoptr"
     addr = operand_def(IntegerType)
     result = result_def(PtrType)
-    assembly_format = "$addr attr-dict `:` type($addr) `->` type($result)"
 
 
 @irdl_op_definition
-class LoadScalarOp(PtoOp):
+class LoadScalarOp(PointerOp):
     """``%x = pto.load_scalar %p[%i] : PTR -> T``."""
 
     name = "pto.load_scalar"
     ptr = operand_def(PtrType)
     offset = operand_def(IndexType)
     value = result_def()
-    assembly_format = "$ptr `[` $offset `]` attr-dict `:` type($ptr) `->` type($value)"
+    INDEXED: ClassVar[tuple[str, str] | None] = ("[", "]")
 
     def verify_(self) -> None:
         _pointee(self._operands[0].type, self.results[0].type)
@@ -106,7 +153,31 @@ class StoreScalarOp(PtoOp):
     ptr = operand_def(PtrType)
     offset = operand_def(IndexType)
     value = operand_def()
-    assembly_format = "$value `,` $ptr `[` $offset `]` attr-dict `:` type($ptr) `,` type($value)"
+
+    def print(self, printer: Printer) -> None:
+        ptr, offset, value = self._operands
+        printer.print_string(" ")
+        print_values(printer, [value, ptr])
+        printer.print_string("[")
+        printer.print_ssa_value(offset)
+        printer.print_string("]")
+        print_dictionary(printer, self.dictionary())
+        printer.print_string(f" : {types_text([ptr, value])}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> StoreScalarOp:
+        value = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        ptr = parser.parse_unresolved_operand()
+        parser.parse_punctuation("[")
+        offset = parser.resolve_operand(parser.parse_unresolved_operand(), _INDEX)
+        parser.parse_punctuation("]")
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        pointer = parser.resolve_operand(ptr, parse_pointer_type(parser))
+        parser.parse_punctuation(",")
+        stored = parser.resolve_operand(value, parser.parse_type())
+        return cls.create(operands=[pointer, offset, stored], attributes=attributes)
 
     def verify_(self) -> None:
         _pointee(self._operands[0].type, self._operands[2].type)

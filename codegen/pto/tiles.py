@@ -33,7 +33,7 @@ from .base import (
     segments,
     type_text,
 )
-from .conditions import fail, storage_bytes
+from .conditions import fail, plain, storage_bytes
 from .elements import PACKED_PAIRS, element_bytes, spell
 from .types import DYNAMIC, TileBufType, dim_text
 from .views import INDEX, SIZED, indices, parse_list
@@ -244,6 +244,7 @@ class SubviewOp(PtoOp):
             fail("the valid operands are given both or not at all")
         if any((constant_of(value) or 0) < 0 for value in self._operands[1:3]):
             fail("offsets must not be negative")
+        _check_boxes(source, sizes, [constant_of(value) for value in self._operands[1:3]])
         bounds = self._operands[3:]
         expected = subview_type(source, (sizes[0], sizes[1]), bounds)
         free = replace(result.data, valid_rows=expected.valid[0], valid_cols=expected.valid[1])
@@ -251,6 +252,17 @@ class SubviewOp(PtoOp):
             fail(f"the result must be {type_text(expected)} up to its valid shape, not {type_text(result)}")
         if (bounds and result.valid != expected.valid) or (DYNAMIC in result.valid and not bounds):
             fail(f"the result's valid shape must be that of {type_text(expected)}")
+
+
+def _check_boxes(source: TileBufType, sizes: Sequence[int], offsets: Sequence[int | None]) -> None:
+    """A window of a boxed tile consists of whole inner boxes."""
+    spec = source.data
+    if spec.slayout == "none_box":
+        return
+    box = _inner_box(spec.fractal, spec.slayout, element_bytes(source.element))
+    for step, size, offset in zip(box, sizes, offsets, strict=True):
+        if size % step or (offset or 0) % step:
+            fail(f"offsets and sizes in a boxed tile must be multiples of {box[0]}x{box[1]}")
 
 
 def subview_type(source: TileBufType, sizes: tuple[int, int], valid: Sequence[SSAValue] = ()) -> TileBufType:
@@ -276,6 +288,7 @@ class BitcastOp(PtoOp):
     def verify_(self) -> None:
         src, result = self._operands[0].type, self.results[0].type
         assert isinstance(src, TileBufType) and isinstance(result, TileBufType)
+        plain({"source": self._operands[0], "result": self.results[0]})
         if src.element == result.element:
             fail("source and result must have different element types")
         if replace(result.data, element=src.element) != src.data:
@@ -296,6 +309,7 @@ class ReshapeOp(PtoOp):
     def verify_(self) -> None:
         src, result = self._operands[0].type, self.results[0].type
         assert isinstance(src, TileBufType) and isinstance(result, TileBufType)
+        plain({"source": self._operands[0], "result": self.results[0]})
         if src.data.space != result.data.space:
             fail(f"source and result must be in one space, not {src.data.space} and {result.data.space}")
         if storage_bytes(src) != storage_bytes(result):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from ...ir.diagnostics import Diagnostic, TileggError, error
@@ -57,7 +58,7 @@ def _check_op(op: Operation, arch: str | None, visible: set[SSAValue], found: li
                 raise VerifyException(
                     f"an operand is not defined before its use ({value.name_hint or 'unnamed'})"
                 )
-        op.verify(verify_nested_ops=False)
+        _check_alone(op)
         if arch is not None and isinstance(op, PtoOp):
             if isinstance(op, DpsOp):
                 check_elements(op, arch)
@@ -68,6 +69,25 @@ def _check_op(op: Operation, arch: str | None, visible: set[SSAValue], found: li
     for region in op.regions:
         for block in region.blocks:
             _check_block(block, arch, visible, found)
+
+
+def _check_alone(op: Operation) -> None:
+    """Check one operation without its regions.
+
+    The library's own ``verify`` writes the whole module into each message, which makes many findings slow and
+    unreadable, so its parts are called here.
+    """
+    block = op.parent
+    if block is not None and block.last_op is op:
+        owner = block.parent_op()
+        if owner is not None and not owner.has_trait(NoTerminator) and not op.has_trait(IsTerminator):
+            raise VerifyException("the last operation of a block must be a terminator")
+    for region in op.regions:
+        if not op.has_trait(NoTerminator) and any(block.is_empty for block in region.blocks):
+            raise VerifyException("a block must end in a terminator")
+    for trait in op.traits:
+        trait.verify(op)
+    op.verify_()
 
 
 def _check_block(block: Block, arch: str | None, visible: set[SSAValue], found: list[Diagnostic]) -> None:

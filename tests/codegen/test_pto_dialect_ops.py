@@ -147,7 +147,7 @@ SAMPLES: list[str] = [
     ),
     tile_op("tgather", "%f, %i", f"{F}, {I}"),
     tile_op("tgather", "%f, %i, %h", f"{F}, {I}, {F}"),
-    tile_op("tgather", "%f, {maskPattern = #pto.mask_pattern<P0101>}", F),
+    tile_op("tgather", "%f, {maskPattern = #pto.mask_pattern<P0101>}", f'{F}, "row"'),
     tile_op(
         "tgather",
         "%f, %x, %i",
@@ -157,7 +157,7 @@ SAMPLES: list[str] = [
         " {cmpMode = #pto<cmp gt>, offset = 7 : i32}",
     ),
     tile_op("tscatter", "%f, %i", f"{F}, {I}"),
-    tile_op("tscatter", "%f, {maskPattern = #pto.mask_pattern<P1010>}", F),
+    tile_op("tscatter", "%f, {maskPattern = #pto.mask_pattern<P1010>}", f'{F}, "row"'),
     f"%r = pto.make_tensor_view %p, shape = [%a, %b], strides = [%b, %a] : {V}",
     f"%r = pto.make_tensor_view %p, shape = [%a, %b], strides = [%b, %a] {{layout = #pto.layout<dn>}} : {V}",
     f"%r = pto.partition_view %v, offsets = [%a, %b], sizes = [%b, %a] : {V} -> {P}",
@@ -185,7 +185,7 @@ SAMPLES: list[str] = [
     f"pto.tstore ins(%acc : {ACC}, %l : i64) outs(%w : {P})",
     tile_op("tmov", "%f", F),
     f"pto.tmov ins(%acc : {ACC}, %sc : {SC}) outs(%f : {F})",
-    f"pto.tmov ins(%acc : {ACC}, %l : i64) outs(%f : {F})",
+    f"pto.tmov ins(%acc : {ACC}, %sc : {SC}, %l : i64) outs(%f : {F})",
     f"%r = pto.addptr %p, %a : {PTR} -> {PTR}",
     f"%r = pto.castptr %p : {PTR} -> !pto.ptr<i8>",
     f"%r = pto.ptrtoint %p : {PTR} -> i64",
@@ -256,6 +256,13 @@ def test_every_operation_has_a_sample() -> None:
     assert {op_name(text) for text in SAMPLES} == set(OPS)
 
 
+def test_a_move_with_only_a_scalar_is_written_generically() -> None:
+    module = parse_pto(module_of(f"pto.tmov ins(%acc : {ACC}, %l : i64) outs(%f : {F})"))
+    text = print_pto(module)
+    assert '"pto.tmov"(%acc, %f, %l) <{operandSegmentSizes = array<i32: 1, 1, 0, 1>}>' in text
+    assert print_pto(parse_pto(text)) == text
+
+
 GENERIC = [
     (f'"pto.tadd"(%f, %h, %f) : ({F}, {F}, {F}) -> ()', tile_op("tadd", "%f, %h", FF, "%f")),
     (
@@ -293,6 +300,9 @@ def test_generic_operand_order_is_the_assemblers(generic: str, custom: str) -> N
 VARIANTS = [
     ('pto.set_flag["PIPE_V", "PIPE_MTE3", "EVENT_ID1"]', "pto.set_flag[<PIPE_V>, <PIPE_MTE3>, <EVENT_ID1>]"),
     ("pto.barrier #pto.pipe<PIPE_ALL>", "pto.barrier <PIPE_ALL>"),
+    ("%r = pto.addptr %p, %a : <f32, gm> -> <f32>", f"%r = pto.addptr %p, %a : {PTR} -> {PTR}"),
+    ("%r = pto.load_scalar %p[%a] : <f32, gm> -> f32", f"%r = pto.load_scalar %p[%a] : {PTR} -> f32"),
+    ("pto.store_scalar %x, %p[%a] : <f32, gm>, f32", f"pto.store_scalar %x, %p[%a] : {PTR}, f32"),
     ("pto.fence.barrier_all <gm>", "pto.fence.barrier_all #pto.fence_scope<gm>"),
     (f"%r = pto.addptr %p, %a : !pto.ptr<f32, gm> -> {PTR}", f"%r = pto.addptr %p, %a : {PTR} -> {PTR}"),
     (
