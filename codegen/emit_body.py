@@ -16,7 +16,8 @@ from . import emit_memory, emit_scalars, emit_tiles, emit_views
 from .emit_flow import Flow
 from .emit_forms import Plan
 from .emit_names import extra_sizes, use_counts
-from .emit_state import INDEX, State, scalar_type
+from .emit_scopes import INDEX, scalar_type
+from .emit_state import State
 from .pto.api import FunctionBuilder, ModuleBuilder, ptr_type
 
 Handler = Callable[[State, Op], None]

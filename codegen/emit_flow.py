@@ -20,8 +20,8 @@ from ..ir.program import Block, Carried, For, If, Op, Operand, Statement, Value,
 from ..ir.types import ScalarType, TensorType, TileType
 from ..rewrite.region import uses
 from .emit_scalars import condition, convert, scalar_operand
-from .emit_state import State, TileRef, scalar_type
-from .emit_tiles import copy, fits
+from .emit_scopes import scalar_type
+from .emit_state import State, TileRef
 from .pto.build import PtoBuilder
 
 Run = Callable[[Sequence[Statement]], None]
@@ -74,7 +74,7 @@ class Flow:
             return TileRef(source.form, valid, source.value, source.upright, source.root, None)
         target = state.allot(state.plan[arg.name], valid, source.upright, arg.name)
         target.home = None
-        copy(state, source, target)
+        state.copy(source, target)
         return target
 
     def leave(self, names: Sequence[Value], buffers: Sequence[TileRef | None], last: Yield | None) -> list[SSAValue]:
@@ -104,17 +104,17 @@ class Flow:
     def _write_back(self, moves: list[tuple[TileRef, TileRef]]) -> None:
         """Copy all at once: a source that another copy overwrites is saved first."""
         state = self.state
-        pending = [(a, b) for a, b in moves if not (a.root is b.root and fits(a, b) and not a.alias)]
+        pending = [(a, b) for a, b in moves if not (a.root is b.root and _fits(a, b) and not a.alias)]
         written = {id(b.root) for _, b in pending}
         saved = []
         for source, target in pending:
             if id(source.root) in written:
                 spare = state.allot(target.form, target.valid, target.upright, None)
-                copy(state, source, spare)
+                state.copy(source, spare)
                 source = spare
             saved.append((source, target))
         for source, target in saved:
-            copy(state, source, target)
+            state.copy(source, target)
 
     # -- producing in place ------------------------------------------------------------------------------
 
@@ -272,6 +272,12 @@ class Flow:
     def _name(self, carried: Sequence[Carried], block: MlirBlock) -> None:
         for c, value in zip(carried, block.args):
             self.state.scalars[c.arg.name] = self.state.name(value, c.arg.name)
+
+
+def _fits(source: TileRef, target: TileRef) -> bool:
+    """Return whether two tiles have one physical shape and one valid shape."""
+    same = (source.form.rows, source.form.cols) == (target.form.rows, target.form.cols)
+    return same and source.valid == target.valid
 
 
 #: Operations that work element by element, so that the result may take a source's place.

@@ -13,9 +13,12 @@ from xdsl.ir import SSAValue
 from ..ir.dtypes import INT64, DType
 from ..ir.program import Op, Operand, Value
 from ..ir.types import TensorType, TileType
+from .emit_forms import Form
 from .emit_scalars import convert, scalar_operand
-from .emit_state import Extent, State, TensorRef, TileRef, scalar_type
+from .emit_scopes import Extent, scalar_type
+from .emit_state import State, TensorRef, TileRef
 from .pto.api import ptr_type
+from .pto.elements import LOW_PRECISION
 
 
 def parameter(state: State, value: Value, ptr: SSAValue) -> TensorRef:
@@ -90,20 +93,40 @@ def _make_view(state: State, ref: TensorRef) -> SSAValue:
 
 
 def partition(
-    state: State, tensor: TensorRef, offsets: Sequence[Extent], sizes: Sequence[Extent], name: str
+    state: State, tensor: TensorRef, offsets: Sequence[Extent], sizes: Sequence[Extent], name: str, line: bool = False
 ) -> SSAValue:
-    """Return the partition view of a window; offsets and sizes in elements, of the tensor's rank."""
+    """Return the partition view of a window; offsets and sizes in elements, of the tensor's rank.
+
+    ``line``: the tensor is a column, seen as one row.
+    """
     whole = tensor.whole
     at = list(offsets)
     if tensor.base is not None:
         at = [state.add(a, b) for a, b in zip(tensor.offsets, at)]
     extents = list(sizes)
+    if line:
+        whole = _as_line(state, whole)
+        at[-2:], extents[-2:] = at[:-3:-1], extents[:-3:-1]
     if tensor.dtype.values_per_byte > 1:
         pack = tensor.dtype.values_per_byte
         at[-1] = state.div_exact(at[-1], pack, "offset")
         extents[-1] = state.div_up(extents[-1], pack)
     made = state.b.partition(view_of(state, whole), at, extents)
     return state.name(made, name)
+
+
+def _as_line(state: State, whole: TensorRef) -> TensorRef:
+    """Return a column ``[..., M, 1]`` as a row ``[..., 1, M]`` of the same elements."""
+    if whole.line is None:
+        *leading, rows, _ = whole.shape
+        strides = (*whole.strides[:-2], rows, 1)
+        whole.line = TensorRef(whole.ptr, whole.dtype, (*leading, 1, rows), strides, name=f"{whole.name}_line")
+    return whole.line
+
+
+def _as_row(form: Form) -> bool:
+    """Return whether a column has to travel as a row: the assembler does not turn low-precision tiles."""
+    return form.dtype.pto in LOW_PRECISION
 
 
 def _is_column(state: State, ref: TileRef, tensor: TensorRef) -> bool:
@@ -142,7 +165,9 @@ def load(state: State, s: Op) -> None:
     probe = state.plan[result.name]
     trial = TileRef(probe, state.valid_of(result.type, probe), tensor.ptr, False, None, None)
     upright = _is_column(state, trial, tensor)
-    window = partition(state, tensor, offsets, sizes, f"{result.name}_window")
+    line = upright and _as_row(probe)
+    window = partition(state, tensor, offsets, sizes, f"{result.name}_window", line)
+    upright = upright and not line
     ref = state.new(result, upright, trial.valid)
     state.b.load(window, state.upright(ref) if upright else state.rows(ref))
 
@@ -156,7 +181,9 @@ def store(state: State, s: Op) -> None:
     offsets = state.offsets(s.operands[1])
     sizes = state.offsets(s.operands[3]) if s.operands[3] is not None else _sizes(state, s, ref, len(offsets))
     upright = _is_column(state, ref, tensor)
-    window = partition(state, tensor, offsets, sizes, f"{tensor.name}_window")
+    line = upright and _as_row(ref.form)
+    window = partition(state, tensor, offsets, sizes, f"{tensor.name}_window", line)
+    upright = upright and not line
     tile = state.upright(ref) if upright else state.rows(ref)
     state.b.store(tile, window, s.attrs.get("atomic", "none") == "add")
     for r in s.results:
@@ -291,14 +318,12 @@ def signless(state: State, ref: TileRef) -> SSAValue:
     dtype = ref.form.dtype
     if dtype.kind != "uint":
         return value
-    from .emit_views import retyped
-
-    return state.cached(("signless", ref), lambda: retyped(state, value, f"i{dtype.bits}"))  # type: ignore[no-any-return]
+    return state.cached(("signless", ref), lambda: state.retyped(value, f"i{dtype.bits}"))  # type: ignore[no-any-return]
 
 
 def tile_read(state: State, s: Op) -> None:
     """``tile.read``: one element as a scalar."""
-    ref = state.tile(s.operands[0])
+    ref = state.compact(state.tile(s.operands[0]))
     tile, at = _element(state, ref, s.operands[1], ref.form.dtype)
     value = state.b.op("pto.tgetval", [tile, at], [scalar_type(ref.form.dtype)]).results[0]
     state.scalars[s.result.name] = state.name(value, s.result.name)
@@ -306,7 +331,7 @@ def tile_read(state: State, s: Op) -> None:
 
 def tile_write(state: State, s: Op) -> None:
     """``tile.write``: one element from a scalar, in place; the result is the tile."""
-    ref = state.tile(s.operands[0])
+    ref = state.own(s.operands[0])
     tile, at = _element(state, ref, s.operands[1], ref.form.dtype)
     value = scalar_operand(state, s.operands[2], ref.form.dtype)
     state.b.dps("tsetval", [at, value], [tile])

@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 from ..ir.convert import encode
 from ..ir.dtypes import BOOL, FP32, INDEX, INT64, DType
 from ..ir.program import Const, Op, Operand, Value
-from .emit_state import I64, State, scalar_type
+from .emit_scopes import I64, Scopes, scalar_type
 
 _I1 = IntegerType(1)
 _CMPI = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
@@ -46,7 +46,7 @@ _NATURAL = frozenset(
 )
 
 
-def _new(state: State, cls: type[Operation], *operands: SSAValue) -> SSAValue:
+def _new(state: Scopes, cls: type[Operation], *operands: SSAValue) -> SSAValue:
     props: dict[str, Any] = {}
     if cls in _WITH_FASTMATH:
         props["fastmath"] = _NO_FASTMATH
@@ -64,7 +64,7 @@ _WITH_OVERFLOW = frozenset((arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLI
 # -- operands --------------------------------------------------------------------------------------------
 
 
-def constant(state: State, value: int | float | bool, dtype: DType) -> SSAValue:
+def constant(state: Scopes, value: int | float | bool, dtype: DType) -> SSAValue:
     """Return a literal in a dtype: rounded to nearest even for floats, low bits for integers."""
     type_ = scalar_type(dtype)
     if not dtype.is_float:
@@ -87,7 +87,7 @@ def constant(state: State, value: int | float | bool, dtype: DType) -> SSAValue:
     return state.b.constants.get(number_f, type_)
 
 
-def scalar_operand(state: State, o: Operand, dtype: DType) -> SSAValue:
+def scalar_operand(state: Scopes, o: Operand, dtype: DType) -> SSAValue:
     """Return a scalar operand as a value of a dtype, converted where it has another."""
     if isinstance(o, Const):
         return constant(state, o.value, dtype)
@@ -99,7 +99,7 @@ def scalar_operand(state: State, o: Operand, dtype: DType) -> SSAValue:
     return convert(state, value, o.type.dtype, dtype)  # type: ignore[union-attr]
 
 
-def condition(state: State, o: Operand) -> SSAValue:
+def condition(state: Scopes, o: Operand) -> SSAValue:
     """Return a scalar operand as a truth value."""
     return scalar_operand(state, o, BOOL)
 
@@ -107,7 +107,7 @@ def condition(state: State, o: Operand) -> SSAValue:
 # -- conversions -----------------------------------------------------------------------------------------
 
 
-def convert(state: State, x: SSAValue, src: DType, dst: DType, mode: str = "rint", clamp: bool = False) -> SSAValue:
+def convert(state: Scopes, x: SSAValue, src: DType, dst: DType, mode: str = "rint", clamp: bool = False) -> SSAValue:
     """Convert a scalar; ``clamp`` limits it to the destination's range instead of keeping the low bits.
 
     ``mode`` is the rounding of floats to integers; the hardware converts the other way to nearest even.
@@ -131,7 +131,7 @@ def convert(state: State, x: SSAValue, src: DType, dst: DType, mode: str = "rint
     return _from_int(state, x, src, dst, clamp)
 
 
-def _from_int(state: State, x: SSAValue, src: DType, dst: DType, clamp: bool) -> SSAValue:
+def _from_int(state: Scopes, x: SSAValue, src: DType, dst: DType, clamp: bool) -> SSAValue:
     if INDEX in (src, dst):
         if dst is INDEX and not src.signed:
             x = state.arith(arith.ExtUIOp, x, type_=I64) if src.bits < 64 else x
@@ -148,7 +148,7 @@ def _from_int(state: State, x: SSAValue, src: DType, dst: DType, clamp: bool) ->
     return state.arith(arith.ExtSIOp if src.signed else arith.ExtUIOp, x, type_=scalar_type(dst))
 
 
-def _clamped(state: State, x: SSAValue, src: DType, dst: DType) -> SSAValue:
+def _clamped(state: Scopes, x: SSAValue, src: DType, dst: DType) -> SSAValue:
     low, high = int(dst.min_value), int(dst.max_value)
     if int(src.min_value) < low:
         x = _new(state, arith.MaxSIOp, x, constant(state, low, src))
@@ -158,7 +158,7 @@ def _clamped(state: State, x: SSAValue, src: DType, dst: DType) -> SSAValue:
     return x
 
 
-def _from_float(state: State, x: SSAValue, src: DType, dst: DType, mode: str) -> SSAValue:
+def _from_float(state: Scopes, x: SSAValue, src: DType, dst: DType, mode: str) -> SSAValue:
     if dst.is_float:
         if src.bits < dst.bits:
             return state.arith(arith.ExtFOp, x, type_=scalar_type(dst))
@@ -172,7 +172,7 @@ def _from_float(state: State, x: SSAValue, src: DType, dst: DType, mode: str) ->
     return _float_to_int(state, x, dst, mode)
 
 
-def _float_to_int(state: State, x: SSAValue, dst: DType, mode: str) -> SSAValue:
+def _float_to_int(state: Scopes, x: SSAValue, dst: DType, mode: str) -> SSAValue:
     """Round an FP32 scalar, then clamp; NaN becomes zero. The machine itself truncates."""
     whole = state.arith(arith.FPToSIOp, x, type_=I64)
     rounded = _rounded(state, x, whole, mode)
@@ -191,7 +191,7 @@ def _float_to_int(state: State, x: SSAValue, dst: DType, mode: str) -> SSAValue:
     return limited if dst.bits == 64 else state.arith(arith.TruncIOp, limited, type_=scalar_type(dst))
 
 
-def _rounded(state: State, x: SSAValue, whole: SSAValue, mode: str) -> SSAValue:
+def _rounded(state: Scopes, x: SSAValue, whole: SSAValue, mode: str) -> SSAValue:
     """Correct the truncated value of x by its exact fraction."""
     if mode in ("trunc", "none"):
         return whole
@@ -217,11 +217,11 @@ def _rounded(state: State, x: SSAValue, whole: SSAValue, mode: str) -> SSAValue:
     return _select(state, rise, up, _select(state, fall, down, whole))
 
 
-def _select(state: State, when: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
+def _select(state: Scopes, when: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
     return state.arith(arith.SelectOp, when, a, b, type_=a.type)
 
 
-def _compare(state: State, how: str, a: SSAValue, b: SSAValue, dtype: DType) -> SSAValue:
+def _compare(state: Scopes, how: str, a: SSAValue, b: SSAValue, dtype: DType) -> SSAValue:
     if dtype.is_float:
         predicate = IntegerAttr(_CMPF[how], I64)
         return state.arith(arith.CmpfOp, a, b, type_=_I1, predicate=predicate, fastmath=_NO_FASTMATH)
@@ -242,7 +242,7 @@ def _common(s: Op) -> DType:
     return a
 
 
-def binary(state: State, s: Op) -> SSAValue:
+def binary(state: Scopes, s: Op) -> SSAValue:
     dtype: DType = s.result.type.dtype  # type: ignore[union-attr]
     classes = _BINARY[s.name]
     cls = classes[2] if dtype.is_float else classes[0] if dtype.signed else classes[1]
@@ -255,13 +255,13 @@ def binary(state: State, s: Op) -> SSAValue:
     return _noted(state, s, _new(state, cls, a, b), natural)
 
 
-def _noted(state: State, s: Op, made: SSAValue, natural: bool) -> SSAValue:
+def _noted(state: Scopes, s: Op, made: SSAValue, natural: bool) -> SSAValue:
     if natural and s.name in _NATURAL:
         state.natural.add(made)
     return made
 
 
-def modulo(state: State, s: Op) -> SSAValue:
+def modulo(state: Scopes, s: Op) -> SSAValue:
     """Remainder with the sign of the divisor."""
     dtype: DType = s.result.type.dtype  # type: ignore[union-attr]
     if dtype.is_float:
@@ -273,26 +273,26 @@ def modulo(state: State, s: Op) -> SSAValue:
     return _new(state, arith.RemSIOp, _new(state, arith.AddiOp, rest, b), b)
 
 
-def compare(state: State, s: Op) -> SSAValue:
+def compare(state: Scopes, s: Op) -> SSAValue:
     dtype = _common(s)
     a, b = (scalar_operand(state, o, dtype) for o in s.operands[:2])
     return _compare(state, s.name.removeprefix("scalar."), a, b, dtype)
 
 
-def logic(state: State, s: Op) -> SSAValue:
+def logic(state: Scopes, s: Op) -> SSAValue:
     values = [condition(state, o) for o in s.operands]
     if s.name == "scalar.not_":
         return _new(state, arith.XOrIOp, values[0], constant(state, True, BOOL))
     return _new(state, arith.AndIOp if s.name == "scalar.and_" else arith.OrIOp, *values)
 
 
-def negate(state: State, s: Op) -> SSAValue:
+def negate(state: Scopes, s: Op) -> SSAValue:
     dtype: DType = s.result.type.dtype  # type: ignore[union-attr]
     x = scalar_operand(state, s.operands[0], dtype)
     return _new(state, arith.NegfOp, x) if dtype.is_float else _new(state, arith.SubiOp, constant(state, 0, dtype), x)
 
 
-def cast(state: State, s: Op) -> SSAValue:
+def cast(state: Scopes, s: Op) -> SSAValue:
     source = s.operands[0]
     dst: DType = s.result.type.dtype  # type: ignore[union-attr]
     if isinstance(source, Const):
@@ -305,7 +305,7 @@ def cast(state: State, s: Op) -> SSAValue:
     return convert(state, scalar_operand(state, source, src), src, dst, s.attrs.get("mode", "round"), clamp=True)
 
 
-HANDLERS: dict[str, Callable[[State, Op], SSAValue]] = {
+HANDLERS: dict[str, Callable[[Scopes, Op], SSAValue]] = {
     **dict.fromkeys(_BINARY, binary),
     **{f"scalar.{how}": compare for how in _CMPI},
     **dict.fromkeys(("scalar.and_", "scalar.or_", "scalar.not_"), logic),
@@ -315,7 +315,7 @@ HANDLERS: dict[str, Callable[[State, Op], SSAValue]] = {
 }
 
 
-def emit_scalar(state: State, s: Op) -> None:
+def emit_scalar(state: Scopes, s: Op) -> None:
     """Append a scalar operation and name its result."""
     made = HANDLERS[s.name](state, s)
     state.scalars[s.result.name] = state.name(made, s.result.name)

@@ -16,6 +16,8 @@ from .emit_state import State, TileRef
 ALWAYS = frozenset(
     {"tsel", "tsels", "txor", "txors", "trem", "trems", "tprelu", "trowsum", "trowmax", "trowmin", "trowprod"}
 )
+#: Bytes for a row expand over a number of rows that is not known (assembler v0.60 verifier).
+_UNKNOWN_ROWS_BYTES = 8192
 #: Instructions whose scratch tile has the result's own type (assembler v0.60 verifier).
 _LIKE_RESULT = frozenset({"txor", "txors"})
 
@@ -45,7 +47,8 @@ def _form(instr: Instr, plan: ScratchPlan | None, sources: list[TileRef], result
     dtype, rows, cols = DTYPES[plan.dtype], plan.rows, plan.cols
     if instr.op.startswith("trowexpand"):
         # The same bytes, counted in the result's dtype.
-        dtype, rows, cols = result.form.dtype, 1, 8 * plan.bytes // result.form.dtype.bits
+        size = plan.bytes if isinstance(result.valid[0], int) else max(plan.bytes, _UNKNOWN_ROWS_BYTES)
+        dtype, rows, cols = result.form.dtype, 1, 8 * size // result.form.dtype.bits
     elif instr.op in ("trem", "trems"):
         rows, cols = max(rows, 2 if instr.op == "trem" else 1), max(cols, result.form.cols)
     form = _line(dtype, cols)

@@ -1,33 +1,25 @@
-"""State of one function under emission: where values are, extents, tiles and their views."""
+"""Storage of one function under emission: tiles, their views, and tensors."""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, NoReturn
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, IntegerType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import BFloat16Type, IntegerType
+from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from ..ir.diagnostics import Span, error
-from ..ir.dtypes import DType
-from ..ir.program import Const, Operand, Value
-from ..ir.types import Dim, TileType
+from ..ir.diagnostics import error
+from ..ir.dtypes import FP32, DType
+from ..ir.program import Operand, Value
+from ..ir.types import TileType
 from ..rules.target import Target
 from .emit_forms import Form, Plan
-from .pto.api import DYNAMIC, FunctionBuilder, PtoBuilder, TileBufType, element, tile_type
-from .pto.base import SEGMENTS, constant_of, segments
-from .pto.elements import spell
+from .emit_scopes import Extent, Scopes, scalar_type
+from .pto.api import DYNAMIC, FunctionBuilder, TileBufType, element, tile_type, word
+from .pto.base import SEGMENTS, segments
+from .pto.elements import LOW_PRECISION, spell
 from .pto.tiles import SubviewOp, index_array
-
-INDEX = IndexType()
-I64 = IntegerType(64)
-Extent = int | SSAValue
 
 
 @dataclass(slots=True, eq=False)
@@ -35,7 +27,8 @@ class TileRef:
     """A tile: its form, the valid extents of its row-major view, and one value that names its storage.
 
     ``upright``: ``value`` is the column-major view of a column. ``root`` is shared by everything that names
-    the same storage; ``home`` is the scope the storage was allotted in.
+    the same storage, ``home`` is the scope the storage was allotted in; ``alias`` marks another name for
+    (part of) a tile's storage, ``strided`` a window whose rows lie further apart than they are long.
     """
 
     form: Form
@@ -45,6 +38,7 @@ class TileRef:
     root: object
     home: object
     alias: bool = False
+    strided: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -61,6 +55,7 @@ class TensorRef:
     view: SSAValue | None = None
     name: str = ""
     root: object = field(default_factory=object)
+    line: TensorRef | None = None
 
     @property
     def whole(self) -> TensorRef:
@@ -68,171 +63,17 @@ class TensorRef:
         return self if self.base is None else self.base
 
 
-class State:
+class State(Scopes):
     """Values, scopes and the current builder of one function."""
 
     def __init__(self, builder: FunctionBuilder, plan: Plan, target: Target) -> None:
-        self.entry: PtoBuilder = builder.body
-        self.b: PtoBuilder = builder.body
-        self.plan = plan
-        self.target = target
-        self.span: Span | None = None
-        self.scalars: dict[str, SSAValue] = {}
+        super().__init__(builder, plan, target)
         self.tiles: dict[str, TileRef] = {}
         self.tensors: dict[str, TensorRef] = {}
         #: Results that are to be produced in a given tile instead of a new one.
         self.places: dict[str, TileRef] = {}
-        #: Values known not to be negative.
-        self.natural: set[SSAValue] = set()
-        self._frames: list[dict[Any, Any]] = [{}]
-
-    # -- diagnostics -------------------------------------------------------------------------------------
-
-    def fail(self, message: str, reason: str = "", hint: str = "") -> NoReturn:
-        """Raise TG023 at the current statement."""
-        raise error("TG023", message, self.span, reason=reason, hint=hint)
-
-    # -- scopes ------------------------------------------------------------------------------------------
-
-    @property
-    def frame(self) -> object:
-        """The identity of the current block."""
-        return self._frames[-1]
-
-    @contextmanager
-    def inside(self, builder: PtoBuilder) -> Iterator[None]:
-        """Emit into a nested block."""
-        outer, self.b = self.b, builder
-        self._frames.append({})
-        builder.location = outer.location
-        try:
-            yield
-        finally:
-            self._frames.pop()
-            self.b = outer
-
-    def cached(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what was made for the key in this block or one around it, else make it here."""
-        for frame in reversed(self._frames):
-            if key in frame:
-                return frame[key]
-        made = self._frames[-1][key] = make()
-        return made
-
-    def name(self, value: SSAValue, hint: str) -> SSAValue:
-        """Give an SSA value a name where the assembly's syntax allows it."""
-        if hint.isascii() and value.name_hint is None:
-            value.name_hint = hint
-        return value
-
-    # -- index arithmetic --------------------------------------------------------------------------------
-
-    def arith(
-        self, cls: type[Operation], *operands: SSAValue, type_: Attribute | None = None, **props: Any
-    ) -> SSAValue:
-        """Append an operation of one result, of the first operand's type unless given."""
-        op = cls.create(operands=operands, result_types=[type_ or operands[0].type], properties=props)
-        return self.b.add(op).results[0]
-
-    def index(self, value: Extent) -> SSAValue:
-        return self.b.index(value)
-
-    def add(self, a: Extent, b: Extent) -> Extent:
-        if isinstance(a, int) and isinstance(b, int):
-            return a + b
-        if a == 0 or b == 0:
-            return b if a == 0 else a
-        return self._known(arith.AddiOp, a, b)
-
-    def mul(self, a: Extent, b: Extent) -> Extent:
-        if isinstance(a, int) and isinstance(b, int):
-            return a * b
-        if a == 0 or b == 0:
-            return 0
-        if a == 1 or b == 1:
-            return b if a == 1 else a
-        return self._known(arith.MuliOp, a, b)
-
-    def div_up(self, a: Extent, b: int) -> Extent:
-        """Return a / b rounded up, of a value that is not negative."""
-        if isinstance(a, int):
-            return -(-a // b)
-        return self.cached(("up", a, b), lambda: self._known(arith.DivUIOp, self.add(a, b - 1), b))  # type: ignore[no-any-return]
-
-    def div_exact(self, a: Extent, b: int, what: str) -> Extent:
-        """Return a / b; raises TG023 when a known value leaves a remainder."""
-        if b == 1:
-            return a
-        if isinstance(a, int):
-            if a % b:
-                self.fail(f"{what} {a} does not fill whole bytes", "two values share a byte")
-            return a // b
-        return self._known(arith.DivUIOp, a, b)
-
-    def _known(self, cls: type[Operation], a: Extent, b: Extent) -> SSAValue:
-        x, y = self.index(a), self.index(b)
-        made = self.arith(cls, x, y)
-        if self.is_natural(x) and self.is_natural(y):
-            self.natural.add(made)
-        return made
-
-    def is_natural(self, value: SSAValue) -> bool:
-        """True when the value is known not to be negative."""
-        known = constant_of(value)
-        return known >= 0 if known is not None else value in self.natural
-
-    def extent(self, dim: Dim) -> Extent:
-        """Return a dimension of a type as a number or an index value."""
-        if isinstance(dim, int):
-            return dim
-        made: Extent = self.cached(("dim", dim), lambda: self._dim(parse_dim(dim), dim))
-        return made
-
-    def _dim(self, node: ast.AST | None, text: str) -> Extent:
-        match node:
-            case ast.Constant(value=int() as value):
-                return value
-            case ast.Name(id=name):
-                return self.as_index(self.scalar_named(name))
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _DIM_OPS:
-                a, b = self._dim(left, text), self._dim(right, text)
-                if isinstance(a, int) and isinstance(b, int):
-                    return int(_DIM_OPS[type(op)][0](a, b))
-                return self._known(_DIM_OPS[type(op)][1], a, b)
-            case ast.Call(args=[a, b]) if _called(node) in ("min", "max"):
-                cls = arith.MinSIOp if _called(node) == "min" else arith.MaxSIOp
-                return self._known(cls, self._dim(a, text), self._dim(b, text))
-            case ast.Call(args=[a, *_]) if _called(node) == "cast":
-                return self._dim(a, text)
-            case _:
-                self.fail(f"the dimension {text!r} cannot be computed in assembly")
-
-    def scalar_named(self, name: str) -> SSAValue:
-        found = self.scalars.get(name)
-        if found is None:
-            self.fail(f"the dimension {name!r} is not known here")
-        return found
-
-    def as_index(self, value: SSAValue) -> SSAValue:
-        """Return an integer scalar as an index."""
-        if isinstance(value.type, IndexType):
-            return value
-        made = self.cached(("index", value), lambda: self.arith(arith.IndexCastOp, value, type_=INDEX))
-        if value in self.natural:
-            self.natural.add(made)
-        return made  # type: ignore[no-any-return]
-
-    def offset(self, o: Operand) -> Extent:
-        """Return a scalar operand as an extent: a number when it is literal."""
-        if isinstance(o, Const):
-            return int(o.value)
-        if isinstance(o, Value):
-            return self.as_index(self.scalar_named(o.name))
-        self.fail(f"{getattr(o, 'text', o)!r} cannot be computed in assembly")
-
-    def offsets(self, operands: Operand) -> tuple[Extent, ...]:
-        assert isinstance(operands, tuple)
-        return tuple(map(self.offset, operands))
+        #: Roots of the storage that has several names.
+        self.aliased: set[object] = set()
 
     # -- tiles -------------------------------------------------------------------------------------------
 
@@ -279,27 +120,40 @@ class State:
         packing = form.dtype.values_per_byte
         return valid if packing == 1 else (valid[0], self.div_up(valid[1], packing))
 
-    def derived(self, ref: TileRef, form: Form, valid: tuple[Extent, Extent], value: SSAValue) -> TileRef:
-        """Return another name for (part of) a tile's storage, given its row-major value."""
-        return TileRef(form, valid, value, False, ref.root, ref.home, True)
+    def derived(
+        self, ref: TileRef, form: Form, valid: tuple[Extent, Extent], value: SSAValue,
+        upright: bool = False, strided: bool = False,
+    ) -> TileRef:  # fmt: skip
+        """Return another name for (part of) a tile's storage."""
+        self.aliased.add(ref.root)
+        return TileRef(form, valid, value, upright, ref.root, ref.home, True, strided)
+
+    # -- views -------------------------------------------------------------------------------------------
 
     def rows(self, ref: TileRef) -> SSAValue:
         """Return the row-major view of a tile."""
         return self._turned(ref, False) if ref.upright else ref.value
+
+    def turned(self, ref: TileRef) -> TileRef:
+        """Return a column under its row-major name."""
+        return self.derived(ref, ref.form, ref.valid, self.rows(ref)) if ref.upright else ref
 
     def upright(self, ref: TileRef) -> SSAValue:
         """Return the column-major view of a column."""
         return ref.value if ref.upright else self._turned(ref, True)
 
     def _turned(self, ref: TileRef, upright: bool) -> SSAValue:
+        ref = self.compact(ref)
+
         def make() -> SSAValue:
             length = ref.valid[1]
-            full: tuple[Extent, Extent] = (1, length if isinstance(length, int) else ref.form.cols)
-            made = self.reshape(ref.value, buffer_type(ref.form, full, upright))
-            if not isinstance(length, int):
-                shown = (length, 1) if upright else self.physical(ref.form, (1, length))
-                made = self.subview(made, (0, 0), made.type.shape, shown)  # type: ignore[attr-defined]
-            return made
+            if isinstance(length, int):
+                return self.reshape(ref.value, buffer_type(ref.form, ref.valid, upright))
+            type_ = buffer_type(ref.form, (length, length), upright)
+            value = self.reshape(ref.value, type_)
+            shown = (length, 1) if upright else self.physical(ref.form, (1, length))
+            self.b.op("pto.set_validshape", [value, *map(self.index, shown)])
+            return value
 
         return self.cached((ref, upright), make)  # type: ignore[no-any-return]
 
@@ -307,47 +161,85 @@ class State:
         """Append ``pto.treshape`` unless the value has the type already."""
         if value.type == type_:
             return value
+        self._plain(value, "treshape")
         return self.b.op("pto.treshape", [value], [type_]).results[0]
 
+    def _plain(self, value: SSAValue, mnemonic: str) -> None:
+        dtype = spell(value.type.element)  # type: ignore[attr-defined]
+        if dtype in LOW_PRECISION:
+            self.fail(f"a {dtype} tile cannot get another shape or element type in assembly",
+                      f"pto.{mnemonic} does not take the type (assembler v0.60)")  # fmt: skip
+
+    def retyped(self, value: SSAValue, dtype: str) -> SSAValue:
+        """Return a tile under another element type of the same width (assembly spelling)."""
+        assert isinstance(value.type, TileBufType)
+        type_ = TileBufType(replace(value.type.data, element=element(dtype)))
+        if type_ == value.type:
+            return value
+        self._plain(value, "bitcast")
+        return self.b.op("pto.bitcast", [value], [type_]).results[0]
+
+    def anchored(self, ref: TileRef) -> TileRef:
+        """Return a tile that windows can be cut from: the assembler follows them to an allocation only."""
+        if getattr(ref.value.owner, "name", "") in ("pto.alloc_tile", "pto.subview"):
+            return ref
+        return self.cached(("anchored", ref), lambda: self._copied(ref))  # type: ignore[no-any-return]
+
     def subview(
-        self,
-        value: SSAValue,
-        offsets: tuple[Extent, Extent],
-        sizes: tuple[int, int],
-        valid: tuple[Extent, Extent],
+        self, value: SSAValue, offsets: tuple[Extent, Extent], sizes: tuple[int, int], valid: tuple[Extent, Extent]
     ) -> SSAValue:
         """Append ``pto.subview`` with its valid extents, in assembler elements."""
         assert isinstance(value.type, TileBufType)
         spec = value.type.data
-        type_ = tile_type(
-            spell(spec.element), *sizes, valid=(_static(valid[0]), _static(valid[1])), space=spec.space,
-            blayout=spec.blayout, slayout=spec.slayout, fractal=spec.fractal, pad=spec.pad,
-        )  # fmt: skip
+        shown = (_static(valid[0]), _static(valid[1]))
+        type_ = TileBufType(replace(spec, rows=sizes[0], cols=sizes[1], valid_rows=shown[0], valid_cols=shown[1]))
         operands = [value, *map(self.index, offsets), *map(self.index, valid)]
         properties = {"sizes": index_array(sizes), SEGMENTS: segments(1, 2, 1, 1)}
         return self.b.add(SubviewOp.create(operands=operands, result_types=[type_], properties=properties)).results[0]
 
+    def own(self, o: Operand) -> TileRef:
+        """Return a tile that may be written: where its storage has other names, a copy takes its place."""
+        ref = self.tile(o)
+        if ref.root not in self.aliased:
+            return ref
+        if ref.home is not self.frame:
+            self.fail(f"{o.name!r} is written while other tiles share its storage",  # type: ignore[union-attr]
+                      hint="write the element before the tile is sliced or reshaped")  # fmt: skip
+        ref = self.tiles[o.name] = self._copied(self.compact(ref))  # type: ignore[union-attr]
+        return ref
 
-_DIM_OPS: dict[type[ast.operator], tuple[Callable[[int, int], int], type[Operation]]] = {
-    ast.Add: (lambda a, b: a + b, arith.AddiOp),
-    ast.Sub: (lambda a, b: a - b, arith.SubiOp),
-    ast.Mult: (lambda a, b: a * b, arith.MuliOp),
-    ast.FloorDiv: (lambda a, b: a // b if b else 0, arith.FloorDivSIOp),
-    ast.Mod: (lambda a, b: a % b if b else 0, arith.RemSIOp),
-}
+    # -- copies ------------------------------------------------------------------------------------------
 
+    def compact(self, ref: TileRef) -> TileRef:
+        """Return a tile whose physical shape is that of its type: of a strided window, a copy."""
+        return self.cached(("compact", ref), lambda: self._copied(ref)) if ref.strided else ref  # type: ignore[no-any-return]
 
-def _called(node: ast.Call) -> str:
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    def _copied(self, ref: TileRef) -> TileRef:
+        made = self.allot(ref.form, ref.valid, False, None)
+        self.copy(ref, made)
+        return made
 
-
-@lru_cache(maxsize=4096)
-def parse_dim(text: str) -> ast.AST | None:
-    """Return the syntax tree of a dimension's expression, ``None`` when it is none."""
-    try:
-        return ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+    def copy(self, source: TileRef, target: TileRef) -> None:
+        """Copy a tile's valid part, bit by bit (a NaN's payload aside)."""
+        x, y = self.rows(source), self.rows(target)
+        shapes = [(r.form.rows, r.form.cols, r.strided) for r in (source, target)]
+        if self.target.arch == "a5" or (shapes[0] == shapes[1] and not source.strided):
+            self.b.move(x, y)
+            return
+        # The a2/a3 verifier refuses moves between tiles of unlike physical shape; these it takes.
+        dtype = source.form.dtype
+        if source.form.line:
+            self.b.dps("tcolexpand", [x], [y])
+        elif isinstance(y.type.element, IntegerType):  # type: ignore[attr-defined]
+            self.b.dps("tor", [x, x], [y])
+        elif isinstance(y.type.element, BFloat16Type):  # type: ignore[attr-defined]
+            wide = self.allot(replace(source.form, dtype=FP32), source.valid, False, None).value
+            nearest = {"rmode": word("round_mode", "RINT")}
+            self.b.dps("tcvt", [x], [wide], nearest)
+            self.b.dps("tcvt", [wide], [y], nearest)
+        else:
+            one = self.b.constants.get(1.0, scalar_type(dtype))
+            self.b.dps("tmuls", [x, one], [y])
 
 
 def _static(extent: Extent) -> int:
@@ -379,13 +271,3 @@ def buffer_type(form: Form, valid: tuple[Extent, Extent], upright: bool = False)
     except (ValueError, VerifyException) as problem:
         raise error("TG023", f"a tile cannot be written as assembly: {problem}") from None
     return _TYPES.setdefault(key, made)
-
-
-def scalar_type(dtype: DType) -> Attribute:
-    """Return the register type of a dtype: index, a float, or an integer without sign."""
-    if dtype.kind == "index":
-        return INDEX
-    if dtype.kind in ("int", "uint") and dtype.pto:
-        return element(f"i{dtype.bits}")
-    return element(dtype.pto)
-

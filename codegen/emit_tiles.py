@@ -25,6 +25,8 @@ from .pto.api import word
 
 Attrs = dict[str, Attribute]
 _TRUE = BoolAttr(True, IntegerType(1))
+#: Instructions whose tiles must have equal physical shapes, which strided windows have not.
+_EQUAL_SHAPES = frozenset({"tcmp", "tprelu"})
 _PRECISION = {"tdiv": "div", "tlog": "log", "trecip": "recip", "trsqrt": "rsqrt"}
 
 
@@ -57,6 +59,8 @@ def operands_of(
             continue
         else:
             ref = state.tile(o)
+            if mnemonic in _EQUAL_SHAPES:
+                ref = state.compact(ref)
             tiles.append(ref)
             ins.append(state.rows(ref))
     return ins, tiles, scratch
@@ -153,7 +157,7 @@ def row_reduction(state: State, s: Op) -> None:
     assert decl.pto is not None
     ins, tiles, scratch = operands_of(state, s, decl, decl.pto)
     if tiles[0].form.column and tiles[0].form.used > 1:
-        state.b.move(ins[0], state.rows(state.new(s.result)))
+        state.copy(tiles[0], state.new(s.result))
         return
     finish(state, decl.pto, ins, tiles, scratch, state.new(s.result, upright=True), {}, upright=True)
 
@@ -178,7 +182,7 @@ def expand(state: State, s: Op) -> None:
     """Row and column expands; where the tile is itself a vector, the form that fits its line."""
     decl = OPS[s.name]
     assert decl.pto is not None
-    target, vector = state.tile(s.operands[0]), state.tile(s.operands[1])
+    target, vector = state.compact(state.tile(s.operands[0])), state.tile(s.operands[1])
     scratch = state.tile(s.operands[2]) if len(s.operands) > 2 and s.operands[2] is not None else None
     result = state.new(s.result)
     along_rows, what = decl.pto.startswith("trow"), decl.pto[len("trowexpand") :]
@@ -200,7 +204,7 @@ def _same_length(state: State, what: str, target: TileRef, vector: TileRef, resu
     """A row expand of one-element rows is the plain operation."""
     a, b, out = state.rows(target), state.rows(vector), state.rows(result)
     if not what:
-        state.b.move(b, out)
+        state.copy(vector, result)
     elif what == "expdif":
         state.b.dps("tsub", [a, b], [out])
         state.b.dps("texp", [out], [out])
@@ -244,23 +248,16 @@ def concat(state: State, s: Op) -> None:
 
 def move(state: State, s: Op) -> None:
     """``tile.move``: to another memory space or layout."""
-    state.b.move(state.rows(state.tile(s.operands[0])), state.rows(state.new(s.result)))
+    source, result = state.tile(s.operands[0]), state.new(s.result)
+    if source.form.config is None and result.form.config is None:
+        state.copy(source, result)
+    else:
+        state.b.move(state.rows(source), state.rows(result))
 
 
 def create(state: State, s: Op) -> None:
     """``tile.create``: storage only."""
     state.new(s.result)
-
-
-def copy(state: State, source: TileRef, target: TileRef) -> None:
-    """Copy a tile into another of the same form."""
-    state.b.move(state.rows(source), state.rows(target))
-
-
-def fits(source: TileRef, target: TileRef) -> bool:
-    """Return whether two tiles have one physical shape and one valid shape."""
-    same = (source.form.rows, source.form.cols) == (target.form.rows, target.form.cols)
-    return same and source.valid == target.valid
 
 
 HANDLERS: dict[str, Callable[[State, Op], None]] = {

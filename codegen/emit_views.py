@@ -9,23 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
-from xdsl.ir import SSAValue
-
 from ..ir.program import Op
 from ..ir.types import TileType
 from .emit_forms import BLOCK_BYTES, Form
-from .emit_state import Extent, State, TileRef, buffer_type
-from .pto.api import TileBufType, tile_type
-
-
-def retyped(state: State, value: SSAValue, dtype: str) -> SSAValue:
-    """Return a tile under another element type of the same width (assembly spelling)."""
-    spec = cast(TileBufType, value.type).data
-    type_ = tile_type(
-        dtype, spec.rows, spec.cols, valid=spec.valid, space=spec.space, blayout=spec.blayout,
-        slayout=spec.slayout, fractal=spec.fractal, pad=spec.pad,
-    )  # fmt: skip
-    return value if type_ == value.type else state.b.op("pto.bitcast", [value], [type_]).results[0]
+from .emit_scopes import Extent
+from .emit_state import State, TileRef, buffer_type
+from .pto.api import TileBufType
 
 
 def rename(state: State, s: Op) -> None:
@@ -33,32 +22,26 @@ def rename(state: State, s: Op) -> None:
     state.tiles[s.result.name] = state.tile(s.operands[0])
 
 
-def _resized(state: State, value: SSAValue, form: Form, valid: tuple[Extent, Extent]) -> SSAValue:
-    """Return a row-major tile with another valid shape."""
-    shown = state.physical(form, valid)
-    if value.type == buffer_type(form, valid) and all(isinstance(v, int) for v in shown):
-        return value
-    shape = cast(TileBufType, value.type).shape
-    return state.subview(value, (0, 0), shape, shown)
-
-
 def set_validshape(state: State, s: Op) -> None:
-    """``tile.set_validshape``: a window of the whole tile with the new extents."""
-    if s.result.name in state.tensors or not isinstance(s.result.type, TileType):
+    """``tile.set_validshape``: the same storage with new extents."""
+    if not isinstance(s.result.type, TileType):
         state.tensors[s.result.name] = state.tensors[s.operands[0].name]  # type: ignore[union-attr]
         return
     ref = state.tile(s.operands[0])
     rows, cols = (state.offset(o) for o in s.operands[1:3])
     valid: tuple[Extent, Extent] = (1, rows) if ref.form.column else (rows, cols)
-    value = _resized(state, state.rows(ref), ref.form, valid)
-    state.tiles[s.result.name] = state.derived(ref, ref.form, valid, value)
+    shown = state.physical(ref.form, valid)
+    ref = state.anchored(ref)
+    shape = cast(TileBufType, ref.value.type).shape
+    value = state.subview(ref.value, (0, 0), shape, (shown[1], shown[0]) if ref.upright else shown)
+    state.tiles[s.result.name] = state.derived(ref, ref.form, valid, value, ref.upright, ref.strided)
 
 
 def reinterpret(state: State, s: Op) -> None:
     """``tile.reinterpret_view``: another dtype of the same width."""
-    ref = state.tile(s.operands[0])
+    ref = state.compact(state.tile(s.operands[0]))
     form = state.plan[s.result.name]
-    value = retyped(state, state.rows(ref), form.dtype.pto)
+    value = state.retyped(state.rows(ref), form.dtype.pto)
     state.tiles[s.result.name] = state.derived(ref, replace(form, cols=ref.form.cols), ref.valid, value)
 
 
@@ -75,12 +58,14 @@ def reshape(state: State, s: Op) -> None:
         )
     if have < want:
         state.fail(f"the reshape to {s.result.type} needs {want - have} elements of padding more than there are")
-    value = state.rows(ref)
     if have > want:
         # A padded line, of which the elements at the front are wanted.
-        line = replace(ref.form, used=want, cols=want)
-        value = state.subview(state.rows(ref), (0, 0), (1, buffer_type(line, (1, want)).shape[1]), (1, want))
-    value = state.reshape(value, buffer_type(form, valid))
+        ref = state.anchored(ref)
+        sizes = (want, 1) if ref.upright else (1, want)
+        front = state.subview(ref.value, (0, 0), sizes, sizes)
+        ref = state.derived(ref, replace(ref.form, used=want, cols=want), (1, want), front, ref.upright, True)
+    ref = state.compact(ref)
+    value = state.reshape(ref.value, buffer_type(form, valid))
     state.tiles[s.result.name] = state.derived(ref, form, valid, value)
 
 
@@ -106,8 +91,11 @@ def slice_tile(state: State, s: Op) -> None:
     window = replace(form, cols=cols)
     packing = form.dtype.values_per_byte
     at = (row, state.div_exact(col, packing, "offset"))
-    value = state.subview(state.rows(ref), at, (rows, cols // packing), state.physical(window, valid))
-    state.tiles[s.result.name] = state.derived(ref, window, valid, value)
+    # Windows are cut from row-major storage.
+    ref = state.anchored(ref) if not ref.upright else state.anchored(state.turned(ref))
+    value = state.subview(ref.value, at, (rows, cols // packing), state.physical(window, valid))
+    strided = ref.strided or cols != ref.form.cols
+    state.tiles[s.result.name] = state.derived(ref, window, valid, value, strided=strided)
 
 
 def _check_start(state: State, form: Form, col: Extent) -> None:
@@ -133,7 +121,4 @@ def _window_cols(state: State, source: Form, form: Form, col: Extent) -> int:
 
 def as_line(state: State, ref: TileRef, form: Form) -> TileRef:
     """Return a line (``[M, 1]`` or ``[1, M]``) as the line of another form: the same storage."""
-    value = state.rows(ref)
-    if ref.form.cols != form.cols:
-        form = replace(form, cols=ref.form.cols)
-    return state.derived(ref, form, ref.valid, value)
+    return state.derived(ref, replace(form, cols=ref.form.cols), ref.valid, ref.value, ref.upright, ref.strided)
