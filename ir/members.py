@@ -18,11 +18,11 @@ def contains(values: ValueSet, numbers: NDArray[Any]) -> NDArray[Any]:
     """
     if numbers.dtype.kind != "f":
         exact: NDArray[Any] = numbers.astype(object).reshape(-1)
-        inside = [_admits_integer(values, int(v)) for v in exact]
-        return np.array(inside, np.bool_).reshape(numbers.shape)
+        admitted = [_admits_integer(values, int(v)) for v in exact]
+        return np.array(admitted, np.bool_).reshape(numbers.shape)
     finite = np.isfinite(numbers)
     plain = np.where(finite, numbers, 0.0)
-    inside = (plain >= _float_below(values.lo)) & (plain <= _float_above(values.hi))
+    inside: NDArray[Any] = (plain >= _float_below(values.lo)) & (plain <= _float_above(values.hi))
     mantissa, exponent = np.frexp(plain)
     whole = np.abs(mantissa * 2.0**53).astype(np.int64)
     trailing = np.array([(int(w) & -int(w)).bit_length() - 1 for w in whole.reshape(-1)], np.int64)

@@ -6,65 +6,102 @@ largest magnitude of that row, so the scaled row stays within the constant up to
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
+from ..ir.dtypes import DType
 from ..ir.op import OPS
 from ..ir.program import Const, Op, Operand, Value
 
 Definitions = dict[str, Op]
 
-_SAME = {"tile.reshape", "tile.set_validshape", "tile.move", "tile.assume"}
+_SAME = {"tile.reshape", "tile.move", "tile.assume"}
 _AXIS = {
     "tile.row_expand_mul": ("row", "mul"), "tile.col_expand_mul": ("col", "mul"),
     "tile.row_expand_div": ("row", "div"), "tile.col_expand_div": ("col", "div"),
 }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class _Scale:
+    """Scaling by ``constant / magnitude``.
+
+    ``inverted``: the reciprocal of the magnitude is taken first. ``steps``: the divisor is the magnitude
+    times ``steps``, itself rounded (``None``: the magnitude as it is).
+    """
+
+    constant: float
+    magnitude: Operand
+    inverted: bool = False
+    steps: float | None = None
+
+
 def scaled_bound(op: Op, ops: Definitions) -> tuple[float, bool] | None:
     """Return a bound on the magnitude of ``op``'s elements if it is amax scaling, and whether it is finite.
 
-    The bound allows for the roundings of the scale and the product: a factor ``1 + 2^(4-p)`` for p
-    significand bits. It holds for every result that is a number; NaN may always occur.
+    The bound holds for every result that is a number; NaN may always occur. It allows for the roundings of
+    the scale and the product, a factor ``1 + 2^(4-p)`` for p significand bits, and for a scale or a divisor
+    that is subnormal: an absolute error of the scale times the largest number, or a factor 1.5.
     """
     if op.name not in _AXIS:
         return None
     axis, how = _AXIS[op.name]
-    x, vector = op.operands[0], op.operands[1]
-    limit = _scale(vector, how, ops)
-    if limit is None:
+    dtype: DType = op.result.type.dtype  # type: ignore[union-attr]
+    if not dtype.is_float or dtype.is_coded:
         return None
-    constant, magnitude = limit
-    floor, tile = _amax(magnitude, axis, ops)
-    if tile is None or _strip(tile, ops) != _strip(x, ops):
+    scale = _scale(op.operands[1], how, ops)
+    if scale is None or not 0 < abs(scale.constant) < math.inf:
         return None
-    precision = op.result.type.dtype.significand_bits  # type: ignore[union-attr]
-    largest = op.result.type.dtype.max_value  # type: ignore[union-attr]
-    finite = floor > 4 * abs(constant) / largest
-    return abs(constant) * (1 + 2.0 ** (4 - precision)), finite
+    floor, tile = _amax(scale.magnitude, axis, dtype, ops)
+    if tile is None or _strip(tile, ops) != _strip(op.operands[0], ops):
+        return None
+    limit, finite = (_multiplied if how == "mul" else _divided)(scale, floor, dtype)
+    return limit, finite and limit < dtype.max_value
 
 
-def _scale(vector: Operand, how: str, ops: Definitions) -> tuple[float, Operand] | None:
-    """Return (c, m) when multiplying by (or dividing by) the vector scales by c / m."""
+def _multiplied(scale: _Scale, floor: float, dtype: DType) -> tuple[float, bool]:
+    """x * fl(c / m), or x * fl(fl(1 / m) * c)."""
+    constant, largest, quantum = abs(scale.constant), float(dtype.max_value), 2.0**dtype.quantum_exponent
+    tiny = (constant + 1) * largest * quantum + 4 * quantum
+    limit = constant * (1 + 2.0 ** (4 - dtype.significand_bits)) + tiny
+    numerator = max(constant, 1.0) if scale.inverted else constant
+    return limit, floor > 4 * numerator / largest
+
+
+def _divided(scale: _Scale, floor: float, dtype: DType) -> tuple[float, bool]:
+    """x / m, or x / fl(m * k)."""
+    near = abs(scale.constant) * (1 + 2.0 ** (4 - dtype.significand_bits)) + 4 * 2.0**dtype.quantum_exponent
+    if scale.steps is None:
+        return near, True
+    normal = 2.0**dtype.min_exponent
+    if abs(scale.steps) < normal:
+        return math.inf, False
+    return (near, True) if floor * abs(scale.steps) >= 2 * normal else (1.5 * near, False)
+
+
+def _scale(vector: Operand, how: str, ops: Definitions) -> _Scale | None:
+    """Return how the vector scales by a constant over a magnitude, if it does."""
     op = _definition(vector, ops)
     if op is None:
         return None
     if how == "div":
-        # x / (m * k) scales by (1/k) / m; x / m by 1 / m.
         if op.name == "tile.muls" and (k := _number(op.operands[1])):
-            return 1 / k, op.operands[0]
+            return _Scale(1 / k, op.operands[0], steps=k)
         if op.name == "tile.divs" and (k := _number(op.operands[1])):
-            return k, op.operands[0]
-        return 1.0, vector
+            return _Scale(k, op.operands[0], steps=1 / k)
+        return _Scale(1.0, vector)
     if op.name == "tile.div" and (c := _filled(op.operands[0], ops)) is not None:
-        return c, op.operands[1]
+        return _Scale(c, op.operands[1])
     if op.name == "tile.recip":
-        return 1.0, op.operands[0]
+        return _Scale(1.0, op.operands[0], inverted=True)
     if op.name == "tile.muls" and (c := _number(op.operands[1])) is not None:
         inner = _definition(op.operands[0], ops)
         if inner is not None and inner.name == "tile.recip":
-            return c, inner.operands[0]
+            return _Scale(c, inner.operands[0], inverted=True)
     return None
 
 
-def _amax(value: Operand, axis: str, ops: Definitions) -> tuple[float, Operand]:
+def _amax(value: Operand, axis: str, dtype: DType, ops: Definitions) -> tuple[float, Operand]:
     """Return (eps, x) when the value is at least max(eps, row or column maximum of |x|)."""
     floor = 0.0
     op = _definition(value, ops)
@@ -72,7 +109,8 @@ def _amax(value: Operand, axis: str, ops: Definitions) -> tuple[float, Operand]:
         least = _number(op.operands[1])
         if least is None or least < 0:
             return 0.0, None
-        floor = max(floor, least)
+        if least >= 2.0**dtype.min_exponent:  # a smaller literal may round to zero
+            floor = max(floor, least)
         op = _definition(op.operands[0], ops)
     if op is None or op.name != f"tile.{axis}_max":
         return 0.0, None

@@ -253,7 +253,8 @@ def holds_exactly(array: Arr, src: DType, dst: DType) -> Arr:
         same = np.where(np.isinf(numbers), dst.has_inf, same)
         return np.where(np.isnan(numbers), dst.has_nan, same)
     back = decode(encode(numbers, dst, "trunc", True), dst)
-    return (back.astype(object) == numbers.astype(object)).astype(np.bool_)
+    equal: Arr = (back.astype(object) == numbers.astype(object)).astype(np.bool_)
+    return equal
 
 
 def _never_infinite(array: Arr, src: DType) -> Arr:
