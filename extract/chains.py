@@ -116,10 +116,13 @@ class Chain:
         return text
 
 
-def chain(graph: Graph, picks: dict[int, int], c: int, node: Node) -> Chain:
-    """Return the casts that end in a node of class ``c``, by the picks below it, back to the first other value."""
+def chain(graph: Graph, picks: dict[int, int], c: int, node: Node, stops: frozenset[int] = frozenset()) -> Chain:
+    """Return the casts that end in a node of class ``c``, by the picks below it.
+
+    The chain begins at a class in ``stops``, or at the first value that is no cast.
+    """
     nodes = [node]
-    seen = {c}
+    seen = {c, *stops}
     while True:
         child = nodes[-1].children[0]
         below = graph.classes[child][picks[child]] if child in picks else None
@@ -127,3 +130,8 @@ def chain(graph: Graph, picks: dict[int, int], c: int, node: Node) -> Chain:
             return Chain(child, tuple(reversed(nodes)))
         seen.add(child)
         nodes.append(below)
+
+
+def emitted_values(result: RegionResult) -> frozenset[int]:
+    """Return the classes in use that are values of the program: chains are shown from one to the next."""
+    return frozenset(result.solution.picks).intersection(result.graph.op_class)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..rewrite.graph import ABSENT, LEAF, LITERAL, Graph, Node
 from ..rules.paths import Road
 from ..rules.rule import RULES
-from .chains import Chain, chain, is_cast, offered, requests, road_behind
+from .chains import Chain, chain, emitted_values, is_cast, offered, requests, road_behind
 from .dag import Choice, Problem, Solution, reachable, solve
 from .lower import chosen_totals
 from .lowered import FunctionReport, Instruction, Lowered, RegionResult, Totals
@@ -181,6 +181,7 @@ class _Alternatives:
         self.c = c
         self.base = chosen_totals(self.graph, result.solution, pricer)
         self.picked = result.solution.picks[c]
+        self.emitted = emitted_values(result)
         self.here = self.chain(self.graph.classes[c][self.picked], result.solution.picks)
 
     def find(self) -> list[Alternative]:
@@ -196,13 +197,15 @@ class _Alternatives:
         objective = self.lowered.objective
         legal.sort(key=lambda a: (a.extra.rank(objective) if a.extra else (), a.text))
         chosen = self.graph.classes[self.c][self.picked]
-        shown: set[object] = {(self.stops(chosen, self.result.solution.picks), 0.0, 0, 0)}
+        stops = self.stops(chosen, self.result.solution.picks)
+        shown: set[object] = {stops, (stops, 0.0, 0, 0)}
         unique: list[Alternative] = []
         for a in [*legal, *illegal, *self.not_admitted()]:
-            # Chains that differ in irrelevant round modes only are one alternative.
-            key = (a.stops, *(a.extra.rank("cycles") if a.extra else ()))
+            # Chains that differ in irrelevant round modes only are one alternative, and what is legal in one
+            # form is not shown as illegal in another.
+            key = (a.stops, *a.extra.rank("cycles")) if a.extra else a.stops
             if key not in shown:
-                shown.add(key)
+                shown |= {key, a.stops}
                 unique.append(a)
         return unique
 
@@ -247,7 +250,7 @@ class _Alternatives:
         return road_behind(self.result, self.c, node, self.lowered.target)
 
     def chain(self, node: Node, picks: dict[int, int]) -> Chain | None:
-        return chain(self.graph, picks, self.c, node) if is_cast(node) else None
+        return chain(self.graph, picks, self.c, node, self.emitted) if is_cast(node) else None
 
     def text(self, node: Node, picks: dict[int, int]) -> str:
         found = self.chain(node, picks)

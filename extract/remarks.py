@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from ..ir.diagnostics import Diagnostic
 from ..ir.types import TileType, with_dtype
 from ..rules.paths import Road, roads
+from ..rules.paths_proof import Conversion, decide
 from ..rules.paths_rank import describe
 from .chains import road_behind
 from .lowered import FunctionReport, Instruction, Lowered
@@ -43,10 +44,16 @@ def _of(lowered: Lowered, f: FunctionReport, instruction: Instruction, pricer: P
         yield Diagnostic(
             "TG025", f"{asked}: {road.remark}", instruction.span, f"{road}: {describe(road)}", hint, "remark"
         )
-    if len(road.hops) > 1 or not road.remark:
+    if not road.remark or rounds_twice(road):
         yield Diagnostic(
             "TG024", f"{asked} may round twice: {road}", instruction.span, describe(road), hint, "remark"
         )
+
+
+def rounds_twice(road: Road) -> bool:
+    """Whether a chain differs even from one conversion in the round mode that its last hop really has."""
+    last = road.chain[-1]
+    return not decide(Conversion(road.src, road.dst, last.mode, last.saturate), road.chain, road.values).exact
 
 
 def exact_hint(pricer: Pricer, road: Road, t: TileType) -> str:

@@ -61,17 +61,15 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
             lowered = eng.run("lower", plan.budget)
             outcome = outcome if outcome.stopped != "saturated" else lowered
     graph = read_graph(region, codes, eng.rows(), eng.rows(_WHY_TABLES))
-    values = {graph_class: sets[i] for i, graph_class in _numbered(region, graph) if i in sets}
+    values: dict[int, ValueSet] = {}
+    for i, c in enumerate([*graph.leaf_class, *graph.op_class]):
+        if i in sets and (c not in values or _smaller(sets[i], values[c])):
+            values[c] = sets[i]
     return Graph(graph.classes, graph.types, graph.op_class, graph.leaf_class, graph.roots, values, outcome.stopped)
 
 
 _CAST_TABLES = frozenset({"val", "tile_cast"})
 _WHY_TABLES = frozenset({"why_tile_cast"})
-
-
-def _numbered(region: Region, graph: Graph) -> list[tuple[int, int]]:
-    classes = [*graph.leaf_class, *graph.op_class]
-    return list(enumerate(classes))
 
 
 def value_sets(region: Region, knowledge: Knowledge) -> dict[int, ValueSet]:

@@ -1,0 +1,205 @@
+"""Which rules lead from what the program wrote to what was chosen, found again in the saturated graph.
+
+The e-graph keeps for each node only the first rule that made it. A derivation is therefore looked up: rules are
+matched against the nodes of one class, and the shortest sequence of them that leads from one node to another
+(or to another value of the same class) is taken.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..ir.op import OPS
+from ..ir.program import Const, Op
+from ..rewrite.encode import argument_codes
+from ..rewrite.graph import ABSENT, LEAF, LITERAL, OPERATION, Graph, Node
+from ..rules.casts import road_table, road_words
+from ..rules.facts import dtype_holds, infinity_kept, value_finite, value_fits
+from ..rules.paths import roads
+from ..rules.rule import RULES, Condition, Pattern, Rule, Term, Var
+from ..rules.target import Target
+from ..rules.terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS, child_params
+from .chains import class_of
+from .lowered import RegionResult
+
+#: Longest derivation looked for, in rule applications.
+MAX_STEPS = 5
+
+Bindings = dict[str, int]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One application of a rule; ``facts`` are the value facts it needed, as (relation, class, dtype code)."""
+
+    rule: Rule
+    facts: tuple[tuple[str, int, int], ...] = ()
+
+
+class Deriver:
+    """Derivations in one region."""
+
+    def __init__(self, result: RegionResult, target: Target | None) -> None:
+        self.result = result
+        self.graph: Graph = result.graph
+        self.target = target
+        self._index = {
+            (n.decl.name, n.key, n.children): (c, n)
+            for c, nodes in enumerate(self.graph.classes)
+            for n in nodes
+            if n.kind == OPERATION and n.decl is not None
+        }
+        self._literals = {
+            n.value if n.kind == LITERAL else None: c
+            for c, nodes in enumerate(self.graph.classes)
+            for n in nodes
+            if n.kind in (LITERAL, ABSENT)
+        }
+
+    def written(self, i: int) -> Node | None:
+        """Return the node that operation ``i`` of the region wrote."""
+        op = self.result.region.ops[i]
+        children = self._children(op)
+        found = self._index.get((op.name, argument_codes(op), children)) if children is not None else None
+        return found[1] if found else None
+
+    def _children(self, op: Op) -> tuple[int, ...] | None:
+        found: list[int] = []
+        for p in child_params(OPS[op.name]):
+            o = op.operands[p]
+            c = self._literals.get(o) if o is None or isinstance(o, Const) else class_of(self.result, o)
+            if c is None:
+                return None
+            found.append(c)
+        return tuple(found)
+
+    def path(self, c: int, start: Node, goal: Node) -> tuple[Step, ...] | None:
+        """Return the shortest derivation between two nodes of class ``c``, ``None`` if none is found."""
+        queue: deque[tuple[Node, tuple[Step, ...]]] = deque([(start, ())])
+        seen = {id(start)}
+        while queue:
+            node, steps = queue.popleft()
+            if node is goal:
+                return steps
+            if len(steps) == MAX_STEPS:
+                continue
+            for step, other in self._steps(c, node):
+                if other is None:
+                    # The rule gives the class itself: whatever stands for the value is reached.
+                    return (*steps, step)
+                if id(other) not in seen:
+                    seen.add(id(other))
+                    queue.append((other, (*steps, step)))
+        return None
+
+    def _steps(self, c: int, node: Node) -> Iterator[tuple[Step, Node | None]]:
+        if node.kind == LEAF:
+            return
+        for rule in RULES.values():
+            for bound in self._match_node(rule.lhs, node, {}):
+                if isinstance(rule.rhs, Var):
+                    facts = self._holds(rule, bound) if bound[rule.rhs.name] == c else None
+                    if facts is not None:
+                        yield Step(rule, facts), None
+                    continue
+                for other in self.graph.classes[c]:
+                    if other is node or other.kind != OPERATION:
+                        continue
+                    for full in self._match_node(rule.rhs, other, bound):
+                        facts = self._holds(rule, full)
+                        if facts is not None:
+                            yield Step(rule, facts), other
+                            break
+
+    # -- matching ------------------------------------------------------------------------------------------
+
+    def _match_node(self, term: Term, node: Node, bound: Bindings) -> Iterator[Bindings]:
+        if node.decl is None or node.decl.name != term.op or len(node.key) != len(term.args):
+            return
+        here = dict(bound)
+        for arg, code in zip(term.args, node.key):
+            if isinstance(arg, int):
+                if arg != code:
+                    return
+            elif here.setdefault(arg.name, code) != code:
+                return
+        yield from self._match_children(term.children, node.children, here)
+
+    def _match_children(
+        self, patterns: tuple[Pattern, ...], classes: tuple[int, ...], bound: Bindings
+    ) -> Iterator[Bindings]:
+        if not patterns:
+            yield bound
+            return
+        for found in self._match_class(patterns[0], classes[0], bound):
+            yield from self._match_children(patterns[1:], classes[1:], found)
+
+    def _match_class(self, p: Pattern, c: int, bound: Bindings) -> Iterator[Bindings]:
+        if isinstance(p, Var):
+            if bound.get(p.name, c) == c:
+                yield {**bound, p.name: c}
+            return
+        for node in self.graph.classes[c]:
+            yield from self._match_node(p, node, bound)
+
+    # -- conditions ----------------------------------------------------------------------------------------
+
+    def _holds(self, rule: Rule, bound: Bindings) -> tuple[tuple[str, int, int], ...] | None:
+        """Return the value facts the rule's conditions use, ``None`` when a condition does not hold."""
+        used: list[tuple[str, int, int]] = []
+        for condition in rule.when:
+            if not self._condition(condition, bound, used):
+                return None
+        return tuple(used)
+
+    def _condition(self, condition: Condition, bound: Bindings, used: list[tuple[str, int, int]]) -> bool:
+        codes = [self._code(a, bound) for a in condition.args]
+        if any(code is None for code in codes):
+            return False
+        args = [code for code in codes if code is not None]
+        match condition.relation:
+            case "!=":
+                return args[0] != args[1]
+            case "fits" | "finite":
+                return self._value_fact(condition.relation, args, used)
+            case "keeps_infinity":
+                return infinity_kept(CODE_DTYPES[args[0]], args[1])
+            case table if table.startswith("road"):
+                return self._road(table, args)
+            case relation:
+                return dtype_holds(relation, tuple(CODE_DTYPES[code] for code in args))
+
+    def _value_fact(self, relation: str, args: list[int], used: list[tuple[str, int, int]]) -> bool:
+        values = self.graph.values.get(args[0])
+        if values is None:
+            return False
+        dtype = args[1] if relation == "fits" else -1
+        holds = value_fits(values, CODE_DTYPES[dtype]) if relation == "fits" else value_finite(values)
+        if holds:
+            used.append((relation, args[0], dtype))
+        return holds
+
+    def _road(self, table: str, args: list[int]) -> bool:
+        x, a, b, m, s, *words = args
+        if self.target is None:
+            return False
+        found = roads(
+            self.target, CODE_DTYPES[a], CODE_DTYPES[b], CODE_MODES[m], CODE_SATURATIONS[s], self.graph.values.get(x)
+        )
+        return any(
+            road.hops and road_table(len(road.hops), road.exact) == table and road_words(road) == tuple(words)
+            for road in found
+        )
+
+    def _code(self, a: Var | Term | int, bound: Bindings) -> int | None:
+        """Return an argument's code; a term stands for the class it is in."""
+        if isinstance(a, int):
+            return a
+        if isinstance(a, Var):
+            return bound.get(a.name)
+        args = tuple(self._code(x, bound) for x in a.args)
+        children = tuple(self._code(x, bound) for x in a.children)
+        found = self._index.get((a.op, args, children))  # type: ignore[arg-type]
+        return found[0] if found else None

@@ -1,0 +1,195 @@
+"""Finding what :mod:`.explain` says: derivations, facts, alternatives, and why operations are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..ir import valueset
+from ..ir.program import Function, Op, Value, flat_operands, walk
+from ..ir.types import TileType
+from ..rewrite.amax import scaled_bound
+from ..rewrite.graph import LEAF, Node
+from ..rewrite.knowledge import Knowledge
+from ..rules.rule import RULES, Rule
+from .chains import chain, emitted_values, is_cast, road_behind
+from .derive import Deriver, Step
+from .explain import Dropped, Explained, ExplainedFunction, FactUsed, op_text
+from .kbest import alternatives, class_name
+from .lowered import FunctionReport, Instruction, Lowered, RegionResult
+
+_BY_NUMBER: dict[int, Rule] = {r.number: r for r in RULES.values()}
+
+
+def explain_function(lowered: Lowered, report: FunctionReport, most: int) -> ExplainedFunction:
+    """Explain one function, with up to ``most`` alternatives an instruction."""
+    return _Finder(lowered, report, most).find()
+
+
+class _Finder:
+    def __init__(self, lowered: Lowered, report: FunctionReport, most: int) -> None:
+        self.lowered = lowered
+        self.report = report
+        self.most = most
+        self.source: Function = lowered.source.function(report.name)
+        self.knowledge = Knowledge(self.source)
+        self.derivers = [Deriver(r, lowered.target) for r in report.regions]
+        self.emitted = {i.op.results[0].name for i in report.instructions if i.op.results}
+        self.place = {
+            op.results[0].name: (n, i) for n, r in enumerate(report.regions) for i, op in enumerate(r.region.ops)
+        }
+
+    def find(self) -> ExplainedFunction:
+        found = ExplainedFunction(self.report.name)
+        found.instructions = [self.instruction(i) for i in self.report.instructions]
+        found.dropped = list(self.dropped())
+        return found
+
+    # -- what is there -------------------------------------------------------------------------------------
+
+    def instruction(self, i: Instruction) -> Explained:
+        name = i.op.results[0].name if i.op.results else ""
+        text, at = op_text(i.op), (i.op.name, name, i.span, i.cycles)
+        if i.region < 0:
+            return Explained(text, *at)
+        result = self.report.regions[i.region]
+        node = _picked(result, i.eclass)
+        if i.eclass not in result.graph.op_class:
+            return Explained(text, *at, rules=self.origin(node), part_of=self.helped(result, i.eclass))
+        steps = self.derivation(i.region, i.eclass, node)
+        rules = tuple(s.rule for s in steps) if steps is not None else self.origin(node)
+        return Explained(
+            text, *at, rules, "", self.proof(result, i.eclass, node) if rules else "",
+            tuple(self.facts(result, i.eclass, node, steps or ())),
+            tuple(alternatives(self.lowered, self.report, i, self.most)),
+        )  # fmt: skip
+
+    def origin(self, node: Node) -> tuple[Rule, ...]:
+        """Return the rule noted on a node."""
+        return (_BY_NUMBER[node.rule],) if node.origin < 0 and node.rule in _BY_NUMBER else ()
+
+    def helped(self, result: RegionResult, c: int) -> str:
+        """Return the name of the first written value that a class helps to compute."""
+        users = {k: _picked(result, k) for k in result.solution.picks}
+        front = [c]
+        while front:
+            front = [k for k, node in users.items() if set(front) & set(node.children) and k not in front]
+            named = [k for k in front if k in result.graph.op_class]
+            if named:
+                return class_name(result, min(named, key=result.graph.op_class.index))
+        return ""
+
+    def derivation(self, region: int, c: int, goal: Node) -> tuple[Step, ...] | None:
+        """Return the derivation from the operation that the class's value is named after."""
+        result, deriver = self.report.regions[region], self.derivers[region]
+        members = [i for i, k in enumerate(result.graph.op_class) if k == c]
+        if goal.origin in members:
+            return ()
+        named = [i for i in members if result.region.ops[i].result.name in self.emitted]
+        for i in named or members:
+            start = deriver.written(i)
+            steps = deriver.path(c, start, goal) if start is not None else None
+            if steps is not None:
+                return steps
+        return None
+
+    def proof(self, result: RegionResult, c: int, node: Node) -> str:
+        if not is_cast(node) or node.approx or self.lowered.target is None:
+            return ""
+        road = road_behind(result, c, node, self.lowered.target)
+        return road.proof if road else ""
+
+    def facts(self, result: RegionResult, c: int, node: Node, steps: tuple[Step, ...]) -> Iterator[FactUsed]:
+        """Yield the value sets that the derivation needed, and those narrower than the dtype that a chain reads."""
+        wanted = [k for s in steps for relation, k, _ in s.facts if relation in ("fits", "finite")]
+        if is_cast(node) and steps:
+            wanted.append(chain(result.graph, result.solution.picks, c, node, emitted_values(result)).source)
+        for k in dict.fromkeys(wanted):
+            values, t = result.graph.values.get(k), result.graph.types[k]
+            if values is not None and isinstance(t, TileType) and values != valueset.of_dtype(t.dtype):
+                yield self.fact(result, k, values)
+
+    def fact(self, result: RegionResult, c: int, values: valueset.ValueSet) -> FactUsed:
+        name = class_name(result, c)
+        op = self.knowledge.ops.get(name)
+        if op is None:
+            return FactUsed(name, str(values), "its dtype", None)
+        origin = "amax scaling" if scaled_bound(op, self.knowledge.ops) else op.name
+        return FactUsed(name, str(values), origin, op.span.line if op.span else None)
+
+    # -- what is gone --------------------------------------------------------------------------------------
+
+    def dropped(self) -> Iterator[Dropped]:
+        for s in walk(self.source.body):
+            if isinstance(s, Op) and s.results and s.results[0].name not in self.emitted:
+                yield self.gone(s)
+
+    def gone(self, op: Op) -> Dropped:
+        name = op.results[0].name
+        at = (op_text(op), op.name, name, op.span)
+        if name not in self.place:
+            return Dropped(*at, "nothing reads it any more")
+        region, i = self.place[name]
+        result = self.report.regions[region]
+        c = result.graph.op_class[i]
+        if c in result.solution.picks:
+            return self.merged(at, region, i, c)
+        readers = [r for r in self.readers(name) if r.results]
+        if not readers:
+            return Dropped(*at, "nothing reads it")
+        rules: list[Rule] = []
+        for reader in readers:
+            rules += self.rules_behind(reader, set())
+        unique = tuple(dict.fromkeys(rules))
+        users = ", ".join(f"{r.results[0].name}{_in_line(r)}" for r in readers)
+        if not unique:
+            return Dropped(*at, f"read only by {users}, gone too")
+        by = ", ".join(r.name for r in unique)
+        return Dropped(*at, f"not needed: {users} does without it by {by}", unique)
+
+    def merged(self, at: tuple[str, str, str, object], region: int, i: int, c: int) -> Dropped:
+        """The value is still there under another name."""
+        result, goal = self.report.regions[region], _picked(self.report.regions[region], c)
+        names = [result.region.ops[k].result.name for k, other in enumerate(result.graph.op_class) if other == c]
+        if goal.kind == LEAF:
+            other = result.region.leaves[goal.key[0]].name
+        else:
+            other = next((n for n in names if n in self.emitted), class_name(result, c))
+        start = self.derivers[region].written(i)
+        steps = self.derivers[region].path(c, start, goal) if start is not None else None
+        rules = tuple(dict.fromkeys(s.rule for s in steps or ()))
+        how = f" by {', '.join(r.name for r in rules)}" if rules else ", computed once"
+        return Dropped(*at, f"the same value as {other}{how}", rules)  # type: ignore[arg-type]
+
+    def rules_behind(self, op: Op, seen: set[str]) -> list[Rule]:
+        """Return the rules that made a reader do without an operand; readers that are gone ask their own."""
+        name = op.results[0].name
+        if name in seen or name not in self.place:
+            return []
+        seen.add(name)
+        region, i = self.place[name]
+        result = self.report.regions[region]
+        c = result.graph.op_class[i]
+        if c in result.solution.picks:
+            start = self.derivers[region].written(i)
+            goal = _picked(result, c)
+            steps = self.derivers[region].path(c, start, goal) if start is not None else None
+            return [s.rule for s in steps] if steps is not None else list(self.origin(goal))
+        return [r for reader in self.readers(name) if reader.results for r in self.rules_behind(reader, seen)]
+
+    def readers(self, name: str) -> list[Op]:
+        if not hasattr(self, "_readers"):
+            self._readers: dict[str, list[Op]] = {}
+            for s in walk(self.source.body):
+                if isinstance(s, Op):
+                    for o in flat_operands(s.operands):
+                        if isinstance(o, Value):
+                            self._readers.setdefault(o.name, []).append(s)
+        return self._readers.get(name, [])
+
+
+def _picked(result: RegionResult, c: int) -> Node:
+    return result.graph.classes[c][result.solution.picks[c]]
+
+
+def _in_line(op: Op) -> str:
+    return f" (line {op.span.line})" if op.span else ""

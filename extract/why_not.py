@@ -1,0 +1,172 @@
+"""Answers to "why not?": about a chain of dtypes, an operation, or a value of the program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from ..ir.diagnostics import error
+from ..ir.dtypes import DType, parse_dtype
+from ..ir.op import OPS
+from ..ir.types import TileType
+from ..rules.paths import MAX_HOPS, Road, roads
+from ..rules.paths_rank import describe
+from ..rules.target import Target
+from ..rules.terms import CODE_DTYPES
+from .chains import Chain, chain, emitted_values, is_cast, requests
+from .explain import alternative_text, op_text
+from .kbest import Alternative, alternatives
+from .lowered import FunctionReport, Instruction, Lowered
+from .price import pricer_for
+from .remarks import chain_cycles
+
+#: Alternatives and roads looked at for one answer.
+MANY = 64
+
+_ARROW = re.compile(r"\s*(?:->|=>|→|>)\s*")
+
+
+def answer(lowered: Lowered, question: str) -> list[str]:
+    """Return the lines that answer a question (see :func:`.explain.explain`)."""
+    parts = _ARROW.split(question.strip())
+    lines = [f"why not {question.strip():.200}?"]
+    if len(parts) > 1:
+        stops = [parse_dtype(p) for p in parts]
+        found = list(_about_chain(lowered, stops))
+        if not found:
+            pair = f"from {stops[0].name} to {stops[-1].name}"
+            raise error("TG003", f"no cast {pair} is in the program", hint="ask about a chain between its dtypes")
+        return lines + found
+    found = list(_about_name(lowered, question.strip()))
+    if not found:
+        hint = "name a value of the program, an operation, or a chain such as fp32>fp16>int8"
+        raise error("TG003", f"nothing in the program is called {question.strip()!r:.80}", hint=hint)
+    return lines + found
+
+
+# -- chains ------------------------------------------------------------------------------------------------
+
+
+def _about_chain(lowered: Lowered, stops: list[DType]) -> Iterator[str]:
+    text = " → ".join(d.name for d in stops)
+    for f in lowered.functions:
+        for i in f.instructions:
+            here = _chain_of(f, i)
+            if here is None or not _same_ends(f, i, here, stops):
+                continue
+            where = f"  {f.name}{_line(i)}, {i.op.result.name} = {here}: "
+            if _stops(here) == stops:
+                yield f"{where}it is what was chosen"
+                continue
+            known = [a for a in alternatives(lowered, f, i, MANY) if a.stops == text]
+            yield from (where + _verdict(lowered, a) for a in known)
+            if not known:
+                yield where + _not_offered(lowered, f, i, here, stops)
+
+
+def _chain_of(f: FunctionReport, i: Instruction) -> Chain | None:
+    if i.region < 0 or i.op.name != "tile.cast":
+        return None
+    result = f.regions[i.region]
+    if i.eclass not in result.graph.op_class:
+        return None
+    node = result.graph.classes[i.eclass][result.solution.picks[i.eclass]]
+    return chain(result.graph, result.solution.picks, i.eclass, node, emitted_values(result)) if is_cast(node) else None
+
+
+def _stops(c: Chain) -> list[DType]:
+    return [CODE_DTYPES[c.nodes[0].key[2]], *(CODE_DTYPES[n.key[0]] for n in c.nodes)]
+
+
+def _same_ends(f: FunctionReport, i: Instruction, here: Chain, stops: list[DType]) -> bool:
+    """Whether the question's ends are those of the chain, or of a conversion the value was asked for by."""
+    if [_stops(here)[0], _stops(here)[-1]] == [stops[0], stops[-1]]:
+        return True
+    asked = requests(f.regions[i.region], i.eclass)
+    return any((r.src, r.dst) == (stops[0], stops[-1]) for r in asked)
+
+
+def _verdict(lowered: Lowered, a: Alternative) -> str:
+    if a.legal and a.exact and a.extra is not None and not any(a.extra.rank("cycles")):
+        return "it costs the same; ties go to the first in the order of roads"
+    return alternative_text(a, lowered.objective)
+
+
+def _not_offered(lowered: Lowered, f: FunctionReport, i: Instruction, here: Chain, stops: list[DType]) -> str:
+    target, result = lowered.target, f.regions[i.region]
+    if target is None:
+        return "there is no target"
+    missing = [(a, b) for a, b in pairwise(stops) if target.cast(a.name, b.name) is None]
+    if missing:
+        pairs = ", ".join(f"{a.name} to {b.name}" for a, b in missing)
+        return f"illegal: {target.name} has no native conversion from {pairs}"
+    asked = next((r for r in requests(result, i.eclass) if (r.src, r.dst) == (stops[0], stops[-1])), None)
+    if asked is None:
+        return "illegal: the value is asked for by no conversion between these dtypes"
+    if len(stops) - 1 > MAX_HOPS:
+        return f"longer than the {MAX_HOPS} hops that are looked at"
+    values = result.graph.values.get(asked.source)
+    every = roads(target, asked.src, asked.dst, asked.mode, asked.saturation, values, k=MANY)
+    same = [r for r in every if list(r.stops) == stops]
+    if not same:
+        return f"illegal: {_lost(target, stops)}"
+    return _not_taken(lowered, i, same[0], here)
+
+
+def _lost(target: Target, stops: list[DType]) -> str:
+    inner = ", ".join(d.name for d in stops[1:-1]) or stops[-1].name
+    return f"values that {stops[-1].name} can hold are lost on the way through {inner}"
+
+
+def _not_taken(lowered: Lowered, i: Instruction, road: Road, here: Chain) -> str:
+    if not road.exact and lowered.contract == "exact":
+        return f"the contract exact admits no double rounding; {describe(road)}"
+    t = i.op.result.type
+    assert isinstance(t, TileType)
+    pricer = pricer_for(lowered.target, False)
+    return f"legal, {chain_cycles(pricer, road, t):.0f} cycles by itself; {describe(road)}"
+
+
+# -- names -------------------------------------------------------------------------------------------------
+
+
+def _about_name(lowered: Lowered, name: str) -> Iterator[str]:
+    """Answer about a value by name, or about an operation by its name or mnemonic."""
+    wanted = {n for n, d in OPS.items() if name in (n, n.split(".")[-1], d.pto, f"pto.{d.pto}")}
+    for f in lowered.functions:
+        for i in f.instructions:
+            if i.op.results and i.op.results[0].name == name:
+                yield f"  {f.name}{_line(i)}: {op_text(i.op)} was chosen; instead"
+                found = alternatives(lowered, f, i, MANY)
+                yield from (f"    {a.text}: {_verdict(lowered, a)}" for a in found)
+                if not found:
+                    yield "    no rule offers anything else"
+            elif wanted and i.op.name not in wanted:
+                for a in alternatives(lowered, f, i, MANY):
+                    if a.text.split("(")[0] in wanted:
+                        yield f"  {f.name}{_line(i)}, {op_text(i.op)}: {a.text}: {_verdict(lowered, a)}"
+    yield from _gone(lowered, name)
+    if wanted:
+        yield from _unoffered(lowered, wanted, name)
+
+
+def _gone(lowered: Lowered, name: str) -> Iterator[str]:
+    from .explain_find import explain_function
+
+    for f in lowered.functions:
+        for d in explain_function(lowered, f, 0).dropped:
+            if d.result == name:
+                yield f"  {f.name}: {d.text} is gone: {d.why}"
+
+
+def _unoffered(lowered: Lowered, wanted: set[str], name: str) -> Iterator[str]:
+    used = [i for f in lowered.functions for i in f.instructions if i.op.name in wanted]
+    if used:
+        yield f"  it is used: {', '.join(sorted({op_text(i.op) for i in used}))}"
+    else:
+        yield f"  no other instruction of the program has an alternative that uses {name}"
+
+
+def _line(i: Instruction) -> str:
+    return f" line {i.span.line}" if i.span else ""
