@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from .words import count, seconds
+from .words import count, natural, seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,12 +58,18 @@ def _add_explain(verbs: Verbs) -> None:
         explain,
         "tell for every instruction the rule that chose it and what else was possible",
         "  tilegg explain kernel.py --arch a5\n"
-        "  tilegg explain kernel.py --arch a2a3 --why-not y\n"
+        "  tilegg explain kernel.py --arch a2a3 --why-not 'fp32>fp16>int8'\n"
         "  tilegg explain kernel.py --arch a5 --pareto --json",
     )
     add_lowering_options(p)
     p.add_argument("-o", "--output", metavar="OUT", help="the file to write (default: stdout)")
-    p.add_argument("--why-not", metavar="WHAT", help="explain only why this value or operation came out as it did")
+    p.add_argument(
+        "--why-not",
+        metavar="WHAT",
+        help="answer only why this was not chosen: a chain of dtypes (fp32>fp16>int8), an operation, or a value's name",
+    )
+    p.add_argument("--alternatives", metavar="N", type=natural, default=4,
+                   help="other choices shown per instruction (default: 4)")  # fmt: skip
     p.add_argument("--pareto", action="store_true", help="the choices that no other beats in cycles and accuracy")
     p.add_argument("--json", action="store_true", help="print JSON")
 
@@ -87,7 +93,9 @@ def add_lowering_options(p: ArgumentParser) -> None:
     p.add_argument("--no-memo", action="store_true", help="solve every region anew, even repeated ones")
 
 
-def lowered_of(program: Program, args: Namespace, console: Console, clock: Clock | None = None) -> Lowered:
+def lowered_of(
+    program: Program, args: Namespace, console: Console, clock: Clock | None = None, remarks: bool = True
+) -> Lowered:
     """Return the lowered program, with its remarks shown."""
     from ..extract.lower import lower as lower_program
     from ..extract.memo import SHARED
@@ -106,7 +114,8 @@ def lowered_of(program: Program, args: Namespace, console: Console, clock: Clock
     if clock is not None:
         clock.spent.update(result.timings)
     # Remarks measure the errors of inexact casts, which takes time: not for nobody.
-    console.report(result.found if console.quiet else result.remarks)
+    if remarks:
+        console.report(result.found if console.quiet else result.remarks)
     return result
 
 
@@ -204,14 +213,16 @@ def explain(args: Namespace, console: Console) -> int:
     from .programs import load
 
     console.json_stdout = args.json and args.output in (None, "-")
-    result = lowered_of(load(args.input, console), args, console)
+    result = lowered_of(load(args.input, console), args, console, remarks=False)
     write(args.output, _explained(result, args))
-    console.note(summary(result))
     return 0
 
 
 def _explained(result: Lowered, args: Namespace) -> str:
     from ..extract.explain import explain as explanation
+    from .console import json_text
 
-    found = explanation(result)
-    return str(found.render())
+    found = explanation(result, why_not=args.why_not, alternatives=args.alternatives)
+    if args.json:
+        return json_text(found.to_json())
+    return "\n".join(found.answer) + "\n" if args.why_not else found.render()
