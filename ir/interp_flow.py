@@ -58,6 +58,7 @@ _INERT = frozenset(
      "system.cacheinvalid"}
 )  # fmt: skip
 _QUERIES = {"get_block_idx": "block", "get_block_num": "blocks", "get_subblock_idx": "subblock"}
+_RANK_QUERIES = {"pld.system.rank": "rank", "pld.system.nranks": "ranks", "pld.system.world_size": "ranks"}
 
 
 def compile_block(code: Code, block: Block) -> Step:
@@ -143,6 +144,8 @@ def _op(code: Code, s: Op) -> Step:
     short = s.name.rsplit(".", 1)[-1]
     if short in _QUERIES and not s.operands:
         return _query(code, s, _QUERIES[short])
+    if s.name in _RANK_QUERIES:
+        return _query(code, s, _RANK_QUERIES[s.name])
     if s.name == "call":
         return _call(code, s, str(s.attrs.get("callee")))
     if s.name == "tuple.get":

@@ -15,18 +15,21 @@ Frame = list[Any]
 
 
 class Machine:
-    """The state of one run: statements left, call depth, and which block of how many is running.
+    """The state of one run: statements left, call depth, which block of how many and which rank of how many runs.
 
     With ``watch``, every ``assume`` is checked, and ``broken`` tells whether one did not hold.
     """
 
-    __slots__ = ("block", "blocks", "broken", "budget", "depth", "functions", "left", "subblock", "watch")
+    __slots__ = (
+        "block", "blocks", "broken", "budget", "depth", "functions", "left", "rank", "ranks", "subblock", "watch"
+    )  # fmt: skip
 
     def __init__(self, functions: Mapping[str, Code], budget: int) -> None:
         self.functions = functions
         self.budget = self.left = budget
         self.depth = 0
         self.block, self.blocks, self.subblock = 0, 1, 0
+        self.rank, self.ranks = 0, 1
         self.watch = self.broken = False
 
 
@@ -98,14 +101,18 @@ class Code:
         """Run the function on parameter values and return its results."""
         if self.body is None:
             self.body = self.compile_block(self, self.function.body)
+        signal = self.body(machine, self.frame(values, names))
+        return signal.values if isinstance(signal, Returned) else ()
+
+    def frame(self, values: list[Any], names: Mapping[str, int]) -> Frame:
+        """Return a new frame with the parameters and the dimensions that are known; the body must be compiled."""
         frame = self.template.copy()
         for place, value, rounder in zip(self.params, values, self.rounders):
             frame[place] = value if rounder is None else rounder(value)
         for name in self.dim_names:
             if name in names:
                 frame[self.slots[name]] = names[name]
-        signal = self.body(machine, frame)
-        return signal.values if isinstance(signal, Returned) else ()
+        return frame
 
 
 def _param_rounder(t: Type) -> Callable[[Any], Any] | None:

@@ -83,7 +83,7 @@ def _initial(p: Param, arrays: Mapping[str, Any], names: Mapping[str, int]) -> A
     if isinstance(t, TensorType):
         if value is None:
             return poison(_known_shape(t.shape, names, name), t.dtype)
-        if p.direction != "In":
+        if p.direction != "In" or t.is_window:
             return np.array(value, order="C")
         view = value.view()
         view.flags.writeable = False
@@ -233,8 +233,9 @@ def to_scalar(given: Any, dtype: DType, who: str = "the scalar") -> Any:
 
 def collect(f: Function, params: list[Any], results: tuple[Any, ...]) -> dict[str, Any]:
     """Return the outputs by name: written parameters, then results that are not one of these arrays."""
-    outputs = {p.value.name: _plain(v) for p, v in zip(f.params, params) if p.direction != "In"}
-    listed = [v for p, v in zip(f.params, params) if p.direction != "In" and isinstance(v, np.ndarray)]
+    written = [(p.value.name, v) for p, v in zip(f.params, params) if p.direction != "In" or _is_window(p)]
+    outputs = {name: _plain(v) for name, v in written}
+    listed = [v for _, v in written if isinstance(v, np.ndarray)]
     flat: list[Any] = []
     for value in results:
         flat.extend(value) if isinstance(value, tuple) else flat.append(value)
@@ -242,6 +243,10 @@ def collect(f: Function, params: list[Any], results: tuple[Any, ...]) -> dict[st
         if not any(_same_array(value, other) for other in listed):
             outputs["return" if len(flat) == 1 else f"return_{i}"] = _plain(value)
     return outputs
+
+
+def _is_window(p: Param) -> bool:
+    return isinstance(p.value.type, TensorType) and p.value.type.is_window
 
 
 def _same_array(value: Any, other: Arr) -> bool:
