@@ -33,14 +33,22 @@ class PtoParser(Parser):
         super().__init__(context, text, filename or "<pto>")
         self.filename = None if filename is None else StringAttr(filename)
         self.lines = _Lines(text)
+        self._start = 0
 
     def parse_operation(self) -> Operation:
-        offset = self.pos
+        offset = self._start = self.pos
         op = super().parse_operation()
         if self.filename is not None and isinstance(op.location, UnknownLoc):
             line, column = self.lines.at(offset)
             op.location = FileLineColLoc(self.filename, IntAttr(line), IntAttr(column))
         return op
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        known = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
+        if known is None:
+            # The library would point behind the name.
+            self.raise_error(f"operation {name} is not registered", self._start)
+        return known
 
 
 _CONTEXT: list[Context] = []
