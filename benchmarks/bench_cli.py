@@ -94,7 +94,8 @@ def main() -> int:
             "casts": ["casts", "fp32", "int8", "--arch", "a5"],
             "lower 100 ops": lower,
         }
-        print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+        machine = platform.processor() or platform.machine()
+        print(f"{machine}, {os.cpu_count()} cores, Python {platform.python_version()}")
         missed = False
         for name, words in commands.items():
             timed(words, 1, env)

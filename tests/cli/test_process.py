@@ -141,3 +141,41 @@ def test_no_crash_file(tmp_path, capsys):
         path.write_text(text)
         assert main(["reproduce", str(path)]) == 1
         assert "error[TG013]" in capsys.readouterr().err
+
+
+# -- terminals ---------------------------------------------------------------------------------------------
+
+
+def on_terminal(*words: object, **env: str) -> str:
+    """Return what a command writes to stderr when that is a terminal."""
+    master, slave = os.openpty()
+    running = subprocess.Popen(
+        [*COMMAND, *map(str, words)], stderr=slave, stdout=subprocess.DEVNULL, env={**os.environ, "TERM": "xterm", **env}
+    )
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    running.wait(timeout=60)
+    os.close(master)
+    return shown.decode()
+
+
+def test_terminal_gets_colour_unless_told_not_to(tmp_path):
+    kernel = tmp_path / "kernel.py"
+    kernel.write_text(cast_kernel("FP32", "FP33"))
+    assert "\x1b[1;31merror[TG004]\x1b[0m" in on_terminal("check", kernel, NO_COLOR="")
+    assert "\x1b" not in on_terminal("check", kernel, NO_COLOR="1")
+    assert "\x1b" not in process("check", kernel).stderr
+
+
+def test_terminal_shows_progress_and_wipes_it(tmp_path):
+    shown = on_terminal("equiv", EXAMPLES / "fp4.py", EXAMPLES / "fp4.py", "--samples", "20")
+    assert "inputs 7/20" in shown and shown.endswith("\r\x1b[K")
+    assert on_terminal("equiv", EXAMPLES / "fp4.py", EXAMPLES / "fp4.py", "--samples", "2", "-q") == ""
