@@ -13,41 +13,41 @@ from ..rules.paths import Road, roads
 from ..rules.paths_proof import Conversion, decide
 from ..rules.paths_rank import describe
 from .chains import road_behind
-from .lowered import FunctionReport, Instruction, Lowered
+from .lowered import Instruction, Lowered
 from .price import Price, Pricer, pricer_for
+
+
+def inexact_roads(lowered: Lowered) -> list[tuple[Instruction, Road]]:
+    """Return the inexact chains of a lowered program with the instructions that end them, in program order."""
+    if lowered.target is None or not lowered.totals.inexact:
+        return []
+    found: list[tuple[Instruction, Road]] = []
+    for f in lowered.functions:
+        for i in f.instructions:
+            if i.inexact:
+                result = f.regions[i.region]
+                node = result.graph.classes[i.eclass][result.solution.picks[i.eclass]]
+                road = road_behind(result, i.eclass, node, lowered.target)
+                if road is not None:
+                    found.append((i, road))
+    return found
 
 
 def inexact_remarks(lowered: Lowered) -> list[Diagnostic]:
     """Return TG024 for every chain that may round twice, TG025 for every request that the target ignores."""
-    if lowered.target is None or not lowered.totals.inexact:
-        return []
     pricer = pricer_for(lowered.target, False)
-    found: list[Diagnostic] = []
-    for f in lowered.functions:
-        for instruction in f.instructions:
-            if instruction.inexact:
-                found += _of(lowered, f, instruction, pricer)
-    return found
+    return [d for i, road in inexact_roads(lowered) for d in _remarks(i, road, pricer)]
 
 
-def _of(lowered: Lowered, f: FunctionReport, instruction: Instruction, pricer: Pricer) -> Iterator[Diagnostic]:
-    result = f.regions[instruction.region]
-    node = result.graph.classes[instruction.eclass][result.solution.picks[instruction.eclass]]
-    assert lowered.target is not None
-    road = road_behind(result, instruction.eclass, node, lowered.target)
-    t = instruction.op.result.type
-    if road is None or not isinstance(t, TileType):
-        return
+def _remarks(i: Instruction, road: Road, pricer: Pricer) -> Iterator[Diagnostic]:
+    t = i.op.result.type
+    assert isinstance(t, TileType)
     asked = f"{road.src.name} to {road.dst.name}"
     hint = exact_hint(pricer, road, t)
     if road.remark:
-        yield Diagnostic(
-            "TG025", f"{asked}: {road.remark}", instruction.span, f"{road}: {describe(road)}", hint, "remark"
-        )
+        yield Diagnostic("TG025", f"{asked}: {road.remark}", i.span, f"{road}: {describe(road)}", hint, "remark")
     if not road.remark or rounds_twice(road):
-        yield Diagnostic(
-            "TG024", f"{asked} may round twice: {road}", instruction.span, describe(road), hint, "remark"
-        )
+        yield Diagnostic("TG024", f"{asked} may round twice: {road}", i.span, describe(road), hint, "remark")
 
 
 def rounds_twice(road: Road) -> bool:

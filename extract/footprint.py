@@ -1,0 +1,200 @@
+"""Local memory a program needs: scratch tiles and the tiles alive at one time.
+
+``scratch_bytes`` is the largest scratch tile that a single instruction takes by the target's plans (the scratch
+of one instruction is free again for the next); instructions that are given a scratch tile need no other.
+
+``live_bytes`` is the peak, over the statements in program order, of the physical bytes of the vector-memory
+tiles alive there. A tile is alive from the statement that defines it to the last one that reads it; one defined
+before a loop and read inside is alive to the loop's end. Views share the storage of what they show, a loop's
+carried values that of their initial values. A dynamic physical extent counts as 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+from ..ir.op import OPS, Kind
+from ..ir.program import (
+    Block,
+    For,
+    Function,
+    If,
+    Op,
+    Operand,
+    Program,
+    Statement,
+    Value,
+    While,
+    Yield,
+    defined,
+    flat_operands,
+    inner_blocks,
+)
+from ..ir.types import TileType
+from ..rules.cost import Instr
+from ..rules.target import Target
+from ..rules.terms import child_params
+from .price import FREE, instruction, work_shape
+
+_VIEWS = FREE
+
+
+def scratch_bytes(program: Program, target: Target | None) -> int:
+    """Return the bytes of the largest scratch tile of an instruction."""
+    if target is None:
+        return 0
+    return max((_scratch(s, target) for f in program.functions for s in _statements(f.body)), default=0)
+
+
+def live_bytes(program: Program) -> int:
+    """Return the largest number of tile bytes alive at one statement of one function."""
+    return max((_peak(f) for f in program.functions), default=0)
+
+
+# -- scratch -----------------------------------------------------------------------------------------------
+
+
+def _statements(block: Block) -> list[Statement]:
+    found: list[Statement] = []
+    for s in block.statements:
+        found.append(s)
+        for inner in inner_blocks(s):
+            found += _statements(inner)
+    return found
+
+
+def _scratch(s: Statement, target: Target) -> int:
+    instr = instr_of(s) if isinstance(s, Op) else None
+    plan = target.scratch(instr) if instr is not None else None
+    return plan.bytes if plan is not None else 0
+
+
+def instr_of(op: Op) -> Instr | None:
+    """Return the instruction of an operation; ``None`` for no instruction, or when it brings its scratch tile."""
+    decl = OPS.get(op.name)
+    result = op.results[0].type if op.results else None
+    if decl is None or decl.pto is None or decl.name in FREE:
+        return None
+    given = [o for p, o in zip(decl.operand_params, op.operands) if p.kind is Kind.SCRATCH]
+    if any(o is not None for o in given):
+        return None
+    types = [getattr(op.operands[i], "type", None) for i in child_params(decl) if op.operands[i] is not None]
+    tiles = [t for t in [*types, result] if isinstance(t, TileType)]
+    if not tiles:
+        return None
+    if op.name != "tile.cast":
+        return instruction(decl, types, result, op.attrs)
+    src, dst = tiles[0].dtype, tiles[-1].dtype
+    saturation = op.attrs.get("saturation_mode", "off" if dst.is_float else "on")
+    attrs = (("mode", op.attrs.get("mode", "round")), ("saturation", saturation))
+    return Instr("tcvt", (src.name, dst.name), *work_shape(tiles), attrs)
+
+
+# -- liveness ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Ranges:
+    """Where storage is defined and last read, by the name of the value that owns it; statements are numbered."""
+
+    sizes: dict[str, int] = field(default_factory=dict)
+    first: dict[str, int] = field(default_factory=dict)
+    last: dict[str, int] = field(default_factory=dict)
+    owner: dict[str, str] = field(default_factory=dict)
+    now: int = 0
+
+    def own(self, name: str) -> str:
+        while name in self.owner:
+            name = self.owner[name]
+        return name
+
+    def define(self, value: Value) -> None:
+        if isinstance(value.type, TileType) and value.type.memory in (None, "Vec") and value.name not in self.owner:
+            self.sizes[value.name] = tile_bytes(value.type)
+            self.first[value.name] = self.last[value.name] = self.now
+
+    def read(self, o: Operand) -> None:
+        for item in flat_operands((o,)):
+            if isinstance(item, Value):
+                name = self.own(item.name)
+                if name in self.last:
+                    self.last[name] = max(self.last[name], self.now)
+
+    def share(self, value: Value, o: Operand) -> None:
+        """Let a value use the storage of another."""
+        if isinstance(o, Value) and isinstance(value.type, TileType) and self.own(o.name) != value.name:
+            self.owner[value.name] = self.own(o.name)
+
+
+def tile_bytes(t: TileType) -> int:
+    """Return the physical bytes of a tile."""
+    return t.dtype.nbytes(prod(d if isinstance(d, int) else 1 for d in t.shape))
+
+
+def _peak(f: Function) -> int:
+    ranges = _Ranges()
+    _walk(f.body, ranges)
+    change: dict[int, int] = {}
+    for name, size in ranges.sizes.items():
+        change[ranges.first[name]] = change.get(ranges.first[name], 0) + size
+        end = ranges.last[name] + 1
+        change[end] = change.get(end, 0) - size
+    peak = alive = 0
+    for at in sorted(change):
+        alive += change[at]
+        peak = max(peak, alive)
+    return peak
+
+
+def _walk(block: Block, ranges: _Ranges) -> None:
+    for s in block.statements:
+        ranges.now += 1
+        if isinstance(s, Op):
+            ranges.read(s.operands)
+            if s.name in _VIEWS and s.results:
+                ranges.share(s.results[0], s.operands[0])
+            for r in s.results:
+                ranges.define(r)
+        else:
+            _flow(s, ranges)
+
+
+def _flow(s: Statement, ranges: _Ranges) -> None:
+    if isinstance(s, For | While):
+        carried = [c.init for c in s.carried]
+        ranges.read(tuple(carried))
+        for c, r in zip(s.carried, s.results):
+            ranges.share(c.arg, c.init)
+            ranges.share(r, c.init)
+        _loop(s, ranges)
+    elif isinstance(s, If):
+        ranges.read((s.cond,))
+        for block in (s.then, s.orelse):
+            _walk(block, ranges)
+        last = s.then.statements[-1] if s.then.statements else None
+        if isinstance(last, Yield):
+            for r, o in zip(s.results, last.operands):
+                ranges.share(r, o)
+        for r in s.results:
+            ranges.define(r)
+    else:
+        ranges.read(getattr(s, "operands", ()))
+        for block in inner_blocks(s):
+            _walk(block, ranges)
+
+
+def _loop(s: For | While, ranges: _Ranges) -> None:
+    before = ranges.now
+    outside = {name for name, first in ranges.first.items() if first <= before}
+    ranges.read(getattr(s, "bounds", ()))
+    for block in inner_blocks(s):
+        _walk(block, ranges)
+    if isinstance(s, While):
+        ranges.read((s.cond,))
+    ranges.now += 1
+    for name in outside:
+        if ranges.last[name] > before or name in {ranges.own(c.arg.name) for c in s.carried}:
+            ranges.last[name] = ranges.now
+    for r in defined(s):
+        ranges.define(r)
