@@ -17,6 +17,7 @@ $(STAMP): pyproject.toml
 	touch $@
 
 demo: $(STAMP)
+	mkdir -p build
 	$(BIN)/tilegg lower examples/quant_int8.py --arch a2a3 -o build/quant_int8.a2a3.pto
 	$(BIN)/tilegg lower examples/quant_int8.py --arch a5 -o build/quant_int8.a5.pto
 	$(BIN)/tilegg explain examples/quant_int8.py --arch a5
@@ -25,9 +26,11 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests tests -q -n 2
 
+# mypy finds a package by the name of its folder, so it is shown the checkout under the package's name.
 lint: $(STAMP)
 	$(BIN)/ruff check .
-	cd tests && ../$(BIN)/python -m mypy --config-file ../pyproject.toml -p tilegg
+	mkdir -p $(VENV)/types && ln -sfn "$(CURDIR)" $(VENV)/types/tilegg
+	cd $(VENV)/types && ../bin/python -m mypy --config-file "$(CURDIR)/pyproject.toml" -p tilegg
 	$(BIN)/lint-imports
 
 check: test lint
