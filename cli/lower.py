@@ -70,7 +70,8 @@ def _add_explain(verbs: Verbs) -> None:
     )
     p.add_argument("--alternatives", metavar="N", type=natural, default=4,
                    help="other choices shown per instruction (default: 4)")  # fmt: skip
-    p.add_argument("--pareto", action="store_true", help="the choices that no other beats in cycles and accuracy")
+    p.add_argument("--pareto", action="store_true",
+                   help="instead list the lowerings, over all objectives and contracts, that no other beats")  # fmt: skip
     p.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -213,9 +214,23 @@ def explain(args: Namespace, console: Console) -> int:
     from .programs import load
 
     console.json_stdout = args.json and args.output in (None, "-")
-    result = lowered_of(load(args.input, console), args, console, remarks=False)
-    write(args.output, _explained(result, args))
+    program = load(args.input, console)
+    if args.pareto:
+        write(args.output, _front(program, args))
+    else:
+        write(args.output, _explained(lowered_of(program, args, console, remarks=False), args))
     return 0
+
+
+def _front(program: Program, args: Namespace) -> str:
+    from ..extract.pareto import pareto, render
+    from .console import json_text
+
+    options = {"exact": args.exact, "time_limit": args.time_limit, "node_limit": args.node_limit}
+    points = pareto(program, args.arch, **options, **({"memo": None} if args.no_memo else {}))
+    if args.json:
+        return json_text({"schema": 1, "arch": args.arch, "points": [p.to_json() for p in points]})
+    return render(points).rstrip() + "\n"
 
 
 def _explained(result: Lowered, args: Namespace) -> str:

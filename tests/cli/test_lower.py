@@ -170,3 +170,20 @@ def test_explain_names_rules_and_alternatives(tilegg):
 def test_explain_json(tilegg):
     done = tilegg("explain", EXAMPLES / "quant_int8.py", "--arch", "a5", "--json")
     assert done.code == 0 and done.json["schema"] == 1
+
+
+def test_why_not_answers_only(tilegg):
+    words = ("explain", EXAMPLES / "quant_int8.py", "--arch", "a5", "--why-not")
+    done = tilegg(*words, "fp32>int32>fp16>int8")
+    assert done.code == 0 and done.out.startswith("why not fp32>int32>fp16>int8?\n")
+    assert "error[TG003]" in tilegg(*words, "nothing_of_the_kind").err
+    assert "error[TG004]" in tilegg(*words, "fp32>fp33").err
+
+
+def test_pareto_holds_the_fastest_and_the_most_accurate(tilegg, source):
+    path = source(cast_kernel("INT32", "FP16"))
+    points = tilegg("explain", path, "--arch", "a2a3", "--pareto", "--json").json["points"]
+    fastest = api.lower(api.parse(cast_kernel("INT32", "FP16")), "a2a3")
+    assert points[0]["cycles"] == pytest.approx(fastest.totals.cycles, abs=1e-3)
+    assert [p["cycles"] for p in points] == sorted(p["cycles"] for p in points)
+    assert tilegg("explain", path, "--arch", "a2a3", "--pareto").out.count("\n") > len(points)

@@ -149,9 +149,8 @@ def test_no_crash_file(tmp_path, capsys):
 def on_terminal(*words: object, **env: str) -> str:
     """Return what a command writes to stderr when that is a terminal."""
     master, slave = os.openpty()
-    running = subprocess.Popen(
-        [*COMMAND, *map(str, words)], stderr=slave, stdout=subprocess.DEVNULL, env={**os.environ, "TERM": "xterm", **env}
-    )
+    env = {**os.environ, "TERM": "xterm", **env}
+    running = subprocess.Popen([*COMMAND, *map(str, words)], stderr=slave, stdout=subprocess.DEVNULL, env=env)
     os.close(slave)
     shown = b""
     while True:
