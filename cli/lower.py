@@ -70,8 +70,11 @@ def _add_explain(verbs: Verbs) -> None:
     )
     p.add_argument("--alternatives", metavar="N", type=natural, default=4,
                    help="other choices shown per instruction (default: 4)")  # fmt: skip
-    p.add_argument("--pareto", action="store_true",
-                   help="instead list the lowerings, over all objectives and contracts, that no other beats")  # fmt: skip
+    p.add_argument(
+        "--pareto",
+        action="store_true",
+        help="instead list the lowerings, over all objectives and contracts, that no other beats",
+    )
     p.add_argument("--json", action="store_true", help="print JSON")
 
 
