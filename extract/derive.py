@@ -29,6 +29,8 @@ MAX_STEPS = 5
 
 Bindings = dict[str, int]
 
+_LATE = frozenset(r.number for r in RULES.values() if r.phase == "lower")
+
 
 @dataclass(frozen=True)
 class Step:
@@ -45,6 +47,7 @@ class Deriver:
         self.result = result
         self.graph: Graph = result.graph
         self.target = target
+        self._hidden: frozenset[int] = frozenset()
         self._index = {
             (n.decl.name, n.key, n.children): (c, n)
             for c, nodes in enumerate(self.graph.classes)
@@ -98,6 +101,8 @@ class Deriver:
         if node.kind == LEAF:
             return
         for rule in RULES.values():
+            # The first phase is over before the second one begins, so it never sees what that makes.
+            self._hidden = _LATE if rule.phase == "normalise" else frozenset()
             for bound in self._match_node(rule.lhs, node, {}):
                 if isinstance(rule.rhs, Var):
                     facts = self._holds(rule, bound) if bound[rule.rhs.name] == c else None
@@ -105,7 +110,7 @@ class Deriver:
                         yield Step(rule, facts), None
                     continue
                 for other in self.graph.classes[c]:
-                    if other is node or other.kind != OPERATION:
+                    if other is node or other.kind != OPERATION or other.rule in self._hidden:
                         continue
                     for full in self._match_node(rule.rhs, other, bound):
                         facts = self._holds(rule, full)
@@ -142,7 +147,8 @@ class Deriver:
                 yield {**bound, p.name: c}
             return
         for node in self.graph.classes[c]:
-            yield from self._match_node(p, node, bound)
+            if node.rule not in self._hidden or node.origin >= 0:
+                yield from self._match_node(p, node, bound)
 
     # -- conditions ----------------------------------------------------------------------------------------
 

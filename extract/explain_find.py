@@ -173,7 +173,9 @@ class _Finder:
             start = self.derivers[region].written(i)
             goal = _picked(result, c)
             steps = self.derivers[region].path(c, start, goal) if start is not None else None
-            return [s.rule for s in steps] if steps is not None else list(self.origin(goal))
+            rules = [s.rule for s in steps] if steps is not None else list(self.origin(goal))
+            # Roads only spell out a conversion; what made the operand unnecessary came before.
+            return [r for r in rules if r.phase == "normalise"] or rules
         return [r for reader in self.readers(name) if reader.results for r in self.rules_behind(reader, seen)]
 
     def readers(self, name: str) -> list[Op]:

@@ -1,0 +1,140 @@
+"""The HTML report: self-contained, well formed, escaped, and saying what the explanation says."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from tilegg.extract.lower import lower
+from tilegg.extract.pareto import pareto
+from tilegg.extract.report_html import to_html
+from tilegg.ir.dtypes import BF16, FP16, FP32, INT8, INT32
+from tilegg.ir.text import parse
+
+from .programs import QUANTISE, Maker, chain, quantise
+
+VOID = {"meta", "input", "br", "circle", "line"}
+
+
+class Checker(HTMLParser):
+    """Checks that elements nest, and collects texts and attributes."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.problems: list[str] = []
+        self.texts: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += [(k, v or "") for k, v in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in VOID:
+            return
+        if not self.open or self.open[-1] != tag:
+            self.problems.append(f"</{tag}> in {self.open[-3:]}")
+        else:
+            self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def checked(page: str) -> Checker:
+    """Parse a page; it must nest and must not load anything."""
+    checker = Checker()
+    checker.feed(page)
+    checker.close()
+    assert not checker.problems and not checker.open
+    assert not checker.tags & {"link", "img", "iframe", "object", "embed"}
+    for name, value in checker.attributes:
+        assert name not in ("src", "href") and not name.startswith("on"), (name, value)
+    assert not re.search(r"https?:|url\(|@import", page)
+    return checker
+
+
+@pytest.fixture(scope="module")
+def report() -> str:
+    return to_html(lower(quantise(), "a2a3"), QUANTISE)
+
+
+def test_the_page_is_whole_and_loads_nothing(report: str) -> None:
+    checker = checked(report)
+    assert report.startswith("<!DOCTYPE html>")
+    assert {"style", "script", "table", "details", "summary", "input"} <= checker.tags
+    assert "prefers-color-scheme: dark" in report
+
+
+def test_it_says_what_was_done(report: str) -> None:
+    text = " ".join(checked(report).texts)
+    for wanted in (
+        "P on a2a3",
+        "-35.0% from 1652 as written",
+        "cast.fuse.integer-narrowing",
+        "FP32 → INT16 → FP16 → INT8",
+        "+68 cycles, +1 instructions",
+        "not needed: h (line 18) does without it by cast.fuse.exact-first, cast.fuse.integer-narrowing",
+        "8,256 B",
+    ):
+        assert wanted in text, wanted
+
+
+def test_source_and_instructions_are_linked_by_line(report: str) -> None:
+    lines = [v for k, v in checked(report).attributes if k == "data-line"]
+    # Line 19 stands in the source, twice in the lowered text and twice in the table.
+    assert lines.count("19") == 5
+    gone = re.findall(r'<div class="gone" data-line="(\d+)"', report)
+    assert gone == ["17", "18"]
+
+
+def test_hidden_nodes_are_counted(report: str) -> None:
+    assert re.search(r"\d+ nodes are hidden", report)
+    assert re.search(r"quantise, region 1: \d+ classes, \d+ nodes, saturated", report)
+
+
+def test_the_front_is_drawn_when_there_is_a_choice() -> None:
+    m = Maker()
+    m.store(m.cast(m.load(INT32), FP16))
+    lowered = lower(m.program(), "a2a3", objective="instructions")
+    page = to_html(lowered, "")
+    assert "svg" in checked(page).tags and page.count("<circle") == 2
+    assert page.count("shown here") == 1
+    assert "TG025" in page
+    # A front that is handed in is not computed again.
+    assert to_html(lowered, "", points=pareto(m.program(), "a2a3")) == page
+    assert "<svg" not in to_html(lower(chain(BF16, FP32, BF16), "a5"), "")
+
+
+def test_text_from_the_program_is_escaped() -> None:
+    text = "\n".join(
+        [
+            "import pypto.language as pl",
+            "@pl.function",
+            "def k(x: pl.Tensor[[16, 64], pl.FP32], out: pl.Out[pl.Tensor[[16, 64], pl.INT8]]):",
+            "    t = pl.load(x, [0, 0], [16, 64])",
+            "    u = pl.cast(t, target_type=pl.INT8)  # </pre><script>alert('&')</script>",
+            "    out = pl.store(u, [0, 0], out)",
+            "    return out",
+        ]
+    )
+    lowered = lower(parse(text, "k.py"), "a5")
+    page = to_html(lowered, text)
+    assert "<script>alert" not in page and "&lt;script&gt;alert" in page
+    checked(page)
+
+
+def test_it_is_deterministic(report: str) -> None:
+    assert to_html(lower(quantise(), "a2a3", memo=None), QUANTISE) == report
+
+
+def test_without_target_or_choices() -> None:
+    checked(to_html(lower(chain(FP32, INT8), None), ""))
+    m = Maker()
+    m.store(m.load(FP32))
+    checked(to_html(lower(m.program(), "a5"), ""))
