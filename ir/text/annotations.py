@@ -11,7 +11,7 @@ from ..op import Kind
 from ..types import UNKNOWN, Dim, OpaqueType, TensorType, TupleType, Type, scalar, tile
 from .layout import DEFAULT_TENSOR_LAYOUT, TENSOR_LAYOUTS, is_implied
 from .module import Module
-from .source import did_you_mean
+from .source import did_you_mean, is_name
 from .words import read_dtype, read_word
 
 #: Turns a name inside a shape into a dimension.
@@ -174,8 +174,8 @@ class TypeReader:
         if name == "pl.dynamic" and len(args) == 1 and isinstance(args[0], ast.Constant):
             text = str(args[0].value)
             self._named = True
-            if text.isidentifier():
-                self.module.dynamic.setdefault(text, text)
+            if is_name(text):
+                self.module.declare_dynamic(text)
                 return ast.Name(text)
         if name == "pl.const" and len(args) == 2:
             return self._replace(args[0], names)

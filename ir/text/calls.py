@@ -225,6 +225,8 @@ class Calls(Arguments):
             raise error("TG005", f"{callee}: no argument for {', '.join(missing)}", self.span(node))
         operands = tuple(bound[p] for p in params)
         types = call_results(self.module, callee, operands, self.span(node))
+        if types == () and used:
+            raise error("TG006", f"{callee} returns nothing", self.span(node))
         if extra:
             attrs["keywords"] = tuple(k for k, _ in extra)
         operands += tuple(o for _, o in extra)
@@ -272,7 +274,9 @@ class Calls(Arguments):
             self.out.append(Op(full, operands, attrs, (), span))
             return []
         if isinstance(written, TupleType) and types is not None and len(types) == len(written.items) > 1:
-            types = tuple(merge_types(a, b, span) for a, b in zip(types, written.items))
+            # Several results are written without annotations, so that these can only agree.
+            for a, b in zip(types, written.items):
+                merge_types(a, b, span)
         elif types is None or len(types) < 2:
             if names is None or len(names) == 1:
                 t = merge_types(types[0] if types else None, written, span)

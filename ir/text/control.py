@@ -90,16 +90,12 @@ class Control(Branches):
         return names
 
     def _bounds(self, call: ast.Call) -> tuple[Operand, Operand, Operand]:
-        args = [self.scalar(a) for a in call.args]
+        args = [self.integer(a) for a in call.args]
         named = {k.arg: k.value for k in call.keywords}
         if not args and "core_num" in named:
-            args = [self.scalar(named["core_num"])]
+            args = [self.integer(named["core_num"])]
         if not 1 <= len(args) <= 3:
             raise error("TG005", f"a loop takes 1 to 3 bounds, got {len(args)}", self.span(call))
-        for a, node in zip(args, call.args):
-            t = type_of(a)
-            if isinstance(t, ScalarType) and not t.dtype.is_int:
-                raise error("TG006", f"a loop bound is an integer, got {t}", self.span(node))
         if len(args) == 1:
             return index(0), args[0], index(1)
         if len(args) == 3 and isinstance(args[2], Const) and args[2].value == 0:

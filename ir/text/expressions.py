@@ -71,6 +71,14 @@ class Expressions(State):
             raise error("TG006", f"a scalar is expected here, got {t or 'a list'}", self.span(node))
         return found
 
+    def integer(self, node: ast.expr) -> Operand:
+        """Return an integer scalar operand; raises TG006 for anything else."""
+        found = self.scalar(node)
+        t = type_of(found)
+        if isinstance(t, ScalarType) and not t.dtype.is_int:
+            raise error("TG006", f"an integer is expected here, got {t}", self.span(node))
+        return found
+
     # -- leaves ------------------------------------------------------------------------------------------
 
     def _name(self, node: Any, name: str | None, written: Type | None) -> Operand:

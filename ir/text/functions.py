@@ -52,8 +52,13 @@ def read_signature(module: Module, types: TypeReader, node: ast.FunctionDef, dec
         plain = plain[1:]
     declared = {a.arg for a in plain}
 
+    sizes: dict[str, ast.Name] = {}
+
     def dim(name: ast.Name) -> Dim:
-        return name.id if name.id in declared else outer_dim(module, name)
+        if name.id not in declared:
+            return outer_dim(module, name)
+        sizes.setdefault(name.id, name)
+        return name.id
 
     params = []
     for a in plain:
@@ -69,6 +74,9 @@ def read_signature(module: Module, types: TypeReader, node: ast.FunctionDef, dec
     if problems:
         raise TileggError(*(d for p in problems for d in p.diagnostics))
     signature.params = tuple(params)
+    for p in params:
+        if p.value.name in sizes and not isinstance(p.value.type, ScalarType | OpaqueType):
+            raise error("TG006", f"{p.value.name} is no size, but a {p.value.type}", module.span(sizes[p.value.name]))
     return signature
 
 
@@ -137,7 +145,7 @@ def global_sizes(module: Module, function: str, t: Type, known: set[str]) -> Typ
         for name in _WORD.findall(d) if isinstance(d, str) else ():
             if name not in known and name not in ("pl", "min", "max"):
                 sizes[name] = f"{function}__{name}"
-                module.dynamic[f"{function}__{name}"] = f"{function}__{name}"
+                module.declare_dynamic(f"{function}__{name}")
     return _with_sizes(t, sizes) if sizes else t
 
 

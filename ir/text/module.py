@@ -51,7 +51,9 @@ class Module:
         self.plain_aliases = True
         #: Module-level names: a literal value, or the syntax node of something that is no literal.
         self.constants: dict[str, Any] = {}
+        #: Dynamic dimensions by the Python name they are bound to, and their own names.
         self.dynamic: dict[str, str] = {}
+        self.dynamic_names: dict[str, None] = {}
         self.signatures: dict[str, Signature] = {}
         self.class_name = ""
         #: Result types of a function without a return annotation, found by reading its body.
@@ -77,6 +79,11 @@ class Module:
             self._seen.add((code, once))
         span = self.source.span(node) if node is not None else None
         self.remarks.append(Diagnostic(code, message, span, reason, hint, severity))
+
+    def declare_dynamic(self, text: str, bound: str | None = None) -> None:
+        """Note a dynamic dimension, bound to a Python name (its own by default)."""
+        self.dynamic[bound or text] = text
+        self.dynamic_names[text] = None
 
     # -- names -------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from .dataflow import Dataflow
 from .functions import decorator_of, global_sizes, read_signature
 from .module import Module, NotLiteral, Signature
 from .resolve import Target
-from .source import Source, first_span, too_deep
+from .source import Source, first_span, is_name, too_deep
 from .state import MAX_ERRORS, TooManyErrors, block
 
 _FUNCTION_ROOTS = ("pl.function", "pl.jit", "pl.inline")
@@ -88,7 +88,7 @@ class _Reading:
                 "the text has no function of the language",
                 hint="a program is a class with @pl.program, or functions with @pl.function",
             )
-        dynamic = tuple(dict.fromkeys(self.module.dynamic.values()))
+        dynamic = tuple(self.module.dynamic_names)
         program = Program(self.module.class_name, tuple(functions), dynamic, self.source.leading_comments())
         return program, self.module.remarks
 
@@ -139,8 +139,8 @@ class _Reading:
     def _constant(self, name: str, value: ast.expr) -> None:
         if isinstance(value, ast.Call) and self.module.dotted(value.func) == "pl.dynamic":
             text = value.args[0].value if value.args and isinstance(value.args[0], ast.Constant) else name
-            text = text if isinstance(text, str) and text.isidentifier() else name
-            self.module.dynamic[name] = text
+            text = text if isinstance(text, str) and is_name(text) else name
+            self.module.declare_dynamic(text, name)
             return
         try:
             self.module.constants[name] = self.module.fold(value)
@@ -182,7 +182,8 @@ class _Reading:
     def _body_results(self, name: str) -> tuple[Type, ...] | None:
         """Return the result types of a function whose header does not give them."""
         if name in self.active:
-            return None
+            hint = "annotate its results"
+            raise error("TG002", f"{name} calls itself before its results are known", None, hint=hint)
         function = self._function(name)
         return function.results if function is not None else None
 
@@ -218,7 +219,7 @@ class _Reading:
         """Return the result types, from the annotation or the returns, which must agree."""
         returns = [s for s in walk(block(state.out)) if isinstance(s, Return)]
         declared = signature.results
-        known = {p.value.name for p in signature.params} | set(self.module.dynamic.values())
+        known = {p.value.name for p in signature.params} | self.module.dynamic_names.keys()
         for r in returns:
             found = tuple(
                 global_sizes(self.module, signature.node.name, type_of(o) or UNKNOWN, known) for o in r.operands

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import keyword
 import warnings
 from collections.abc import Iterable
 
@@ -105,6 +106,11 @@ class Source:
                 out.append(line)
             start = end + 1
         return tuple(out)
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text can stand as a name."""
+    return text.isidentifier() and not keyword.iskeyword(text)
 
 
 def too_deep(span: Span | None) -> TileggError:

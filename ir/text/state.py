@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ..diagnostics import Diagnostic, Span, TileggError, error
 from ..literals import literal
 from ..program import Block, Const, Operand, Statement, Value, index
-from ..types import Dim, TensorType, Type
+from ..types import Dim, OpaqueType, ScalarType, TensorType, Type
 from .annotations import TypeReader
 from .dataflow import Dataflow
 from .module import Module
@@ -132,9 +132,15 @@ class State:
         """Return the dimension a name in a shape stands for; an undefined one is dynamic, with a warning."""
         found = self.names.get(node.id)
         if isinstance(found, Value):
-            return found.name
+            if isinstance(found.type, ScalarType | OpaqueType):
+                return found.name
+            if node.id not in self.module.dynamic:
+                raise error("TG006", f"{node.id} is no size, but a {found.type}", self.span(node))
         if isinstance(found, Const) and type(found.value) is int:
             return found.value
+        lost = isinstance(found, Unset) or (found is None and node.id in self.used)
+        if lost and node.id not in self.module.dynamic:
+            raise error("TG009", f"{node.id} has no value here", self.span(node), reason=getattr(found, "reason", ""))
         return outer_dim(self.module, node)
 
     def renames(self) -> dict[str, str]:
@@ -184,7 +190,7 @@ def outer_dim(module: Module, node: ast.Name) -> Dim:
         severity="warning",
         once=name,
     )
-    module.dynamic[name] = name
+    module.declare_dynamic(name)
     return name
 
 

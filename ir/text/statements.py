@@ -20,6 +20,7 @@ from .source import MAX_DEPTH, too_deep
 from .state import Frame, Unset, Yielded, block
 from .subscripts import Subscripts
 
+_ENDS = (ast.Return, ast.Break, ast.Continue)
 _SILENT = ("pl.static_print", "pl.static_assert", "pl.dump_tag", "print")
 
 
@@ -34,7 +35,7 @@ class Statements(Subscripts):
     def run(self, statements: list[ast.stmt]) -> None:
         """Read statements in order; an error is noted and reading goes on with the next."""
         readers = self._STATEMENTS
-        for s in statements:
+        for i, s in enumerate(statements):
             try:
                 reader = readers.get(s.__class__)
                 if reader is None:
@@ -48,6 +49,16 @@ class Statements(Subscripts):
             except RecursionError:
                 self._poison(s)
                 self.collect(too_deep(self.span(s)), s)
+            if s.__class__ in _ENDS and i + 1 < len(statements):
+                self._unreachable(statements[i + 1 :])
+                return
+
+    def _unreachable(self, rest: list[ast.stmt]) -> None:
+        """Read what follows a jump for its errors and its yield's names, and leave it out."""
+        self.module.remark("TG002", "the statement is never reached and is left out", rest[0])
+        mark = len(self.out)
+        self.run(rest)
+        del self.out[mark:]
 
     def _poison(self, s: ast.stmt) -> None:
         """Give the names a failed statement would define an unknown value, so that errors do not cascade."""

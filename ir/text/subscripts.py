@@ -107,7 +107,7 @@ class Subscripts(Calls):
             elif part is None:
                 offset, extent = index(0), whole
             else:
-                offset, extent = self.scalar(part), index(1)
+                offset, extent = self.integer(part), index(1)
                 dropped.append(axis)
             offsets.append(offset)
             sizes.append(extent)
@@ -119,12 +119,16 @@ class Subscripts(Calls):
         if found is not None and isinstance(found.type, ScalarType):
             return found
         if size.isidentifier():
+            if size in self.used and size not in self.names:
+                raise error("TG009", f"the size {size} has no value here", self.span(node))
+            if isinstance(self.names.get(size), Value):
+                raise error("TG006", f"the size {size} is hidden by a value", self.span(node), hint="rename the value")
             return Value(size, index(0).type)
         # The expression is over value names; read it with those as its names.
         expression = ast.parse(size, mode="eval").body
         outer = self.names
         self.names = {v.name: v for v in outer.values() if isinstance(v, Value)}
-        self.names |= {d: Value(d, index(0).type) for d in self.module.dynamic.values()}
+        self.names |= {d: Value(d, index(0).type) for d in self.module.dynamic_names}
         try:
             return self.scalar(_located(expression, node))
         finally:
@@ -133,7 +137,7 @@ class Subscripts(Calls):
     def _slice(self, part: ast.Slice, whole: Operand) -> tuple[Operand, Operand]:
         if part.step is not None:
             raise error("TG002", "a slice has no step", self.span(part))
-        lower = self.scalar(part.lower) if part.lower is not None else index(0)
+        lower = self.integer(part.lower) if part.lower is not None else index(0)
         if part.upper is None:
             return lower, self._difference(whole, lower, part)
         # i : i + n has n elements, whatever i is.
@@ -141,8 +145,8 @@ class Subscripts(Calls):
         if isinstance(upper, ast.BinOp) and isinstance(upper.op, ast.Add) and part.lower is not None:
             for same, size in ((upper.left, upper.right), (upper.right, upper.left)):
                 if ast.dump(same) == ast.dump(part.lower):
-                    return lower, self.scalar(size)
-        return lower, self._difference(self.scalar(upper), lower, part)
+                    return lower, self.integer(size)
+        return lower, self._difference(self.integer(upper), lower, part)
 
     def _difference(self, upper: Operand, lower: Operand, node: ast.AST) -> Operand:
         if isinstance(lower, Const) and lower.value == 0:
