@@ -17,10 +17,13 @@ import numpy as np
 from .diagnostics import error
 from .dimexpr import evaluate
 from .interp import MAX_STEPS, entry
+from .interp_eval import MEANING_ERRORS
 from .interp_io import bind_dims, bind_inputs, collect, to_storage
+from .levels import HOST, level_of
 from .program import Function, Param, Program
 from .ranks_events import Choice, Event, Finding, RankResult, format_schedule, parse_schedule
 from .ranks_flow import Rank, RankCode, RankMachine, suspending
+from .ranks_host import HostWindow, rank_program, run_host
 from .ranks_memory import Cell, Memory, Region
 from .ranks_ops import ARRIVE, OTHER, PERFORM
 from .ranks_schedule import Ahead, Fair, Random, Replay, Schedule, as_schedule, schedules
@@ -46,7 +49,7 @@ def run_ranks(
     ranks: int,
     inputs: Inputs,
     *,
-    schedule: Schedule | Sequence[Choice] | int | str | None = None,
+    schedule: Schedule | tuple[Choice, ...] | list[Choice] | int | str | None = None,
     function: str | None = None,
     dims: Mapping[str, int] | None = None,
     memory: str = "released",
@@ -71,11 +74,37 @@ def run_ranks(
     f = entry(program, function)
     codes = _compile((program,) if isinstance(program, Function) else program.functions)
     space = Memory(ranks)
+    if isinstance(program, Program) and level_of(f) == HOST:
+        return _run_host(program, f, codes, space, inputs, dict(dims or {}), schedule, memory, trace, max_steps)
     setups = _bind(f, ranks, inputs, dict(dims or {}), space, program)
     programs = [_program(codes[f.name], codes, s, max_steps) for s in setups]
     world = World(space, programs, model=memory, trace=trace)
     world.run(as_schedule(schedule), PERFORM, ARRIVE, OTHER)
-    return _result(world, setups)
+    outputs = []
+    for s, results in zip(setups, world.results):
+        own = [v for v in results if not any(v is w for w in s.windows.values())]
+        outputs.append(collect(s.plain, s.plain_values, tuple(own)))
+    slices = {name: [s.windows[name] for s in setups] for name in setups[0].windows}
+    return _result(world, tuple(outputs), slices)
+
+
+def _run_host(
+    program: Program, f: Function, codes: dict[str, RankCode], space: Memory, inputs: Inputs, dims: dict[str, int],
+    schedule: Any, memory: str, trace: bool, max_steps: int,
+) -> RankResult:  # fmt: skip
+    """Run a host program: its inputs are given once, and its outputs come as the only element of ``outputs``."""
+    values, names = bind_inputs(f, _inputs_of(inputs, 0, 1), dims)
+    try:
+        host = run_host(program, f, codes, values, names, space, max_steps)
+    except MEANING_ERRORS as problem:
+        raise error("TG032", f"{f.name} cannot be evaluated", f.span, reason=str(problem)[:200]) from problem
+    machines = [RankMachine(codes, max_steps, r, space.ranks) for r in range(space.ranks)]
+    programs = [rank_program(tasks, m) for tasks, m in zip(host.tasks, machines)]
+    world = World(space, programs, model=memory, trace=trace)
+    world.run(as_schedule(schedule), PERFORM, ARRIVE, OTHER)
+    slices = {name: [w.on(r) for r in range(space.ranks)] for name, w in host.windows.items()}
+    own = tuple(v for v in host.results if not isinstance(v, HostWindow))
+    return _result(world, (collect(f, values, own),), slices)
 
 
 @dataclass
@@ -201,20 +230,16 @@ def _slices(
 # -- results -------------------------------------------------------------------------------------------------
 
 
-def _result(world: World, setups: list[_Setup]) -> RankResult:
-    outputs = []
-    for s, results in zip(setups, world.results):
-        own = [v for v in results if not any(v is w for w in s.windows.values())]
-        outputs.append(collect(s.plain, s.plain_values, tuple(own)))
+def _result(world: World, outputs: tuple[dict[str, Any], ...], slices: dict[str, list[Arr]]) -> RankResult:
     windows, known, signals = {}, {}, {}
-    for name in setups[0].windows:
-        views = [world.memory.view(s.windows[name]) for s in setups]
+    for name, arrays in slices.items():
+        views = [world.memory.view(a) for a in arrays]
         windows[name] = tuple(v.array.copy() for v in views)
         known[name] = tuple(np.asarray(v.mask(v.rank).all(axis=-1)) for v in views)
         if views[0].window.signal:
             signals[name] = windows[name]
     return RankResult(
-        world.ranks, tuple(outputs), windows, known, signals, tuple(world.findings), tuple(world.log),
+        world.ranks, outputs, windows, known, signals, tuple(world.findings), tuple(world.log),
         tuple(world.trace or ()), dict(sorted(world.moved.items())),
     )  # fmt: skip
 

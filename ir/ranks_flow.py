@@ -60,8 +60,8 @@ class Plan:
 
     def __init__(self, code: Code, s: Op) -> None:
         self.statement, self.name = s, s.name
-        decl = OPS[s.name]
-        self.attrs = {p.name: s.attrs.get(p.name, p.default) for p in decl.attr_params}
+        declared = OPS[s.name].attr_params if s.name in OPS else ()
+        self.attrs = {p.name: s.attrs.get(p.name, p.default) for p in declared}
         self.operands = fetch(code, s.operands, s.span)
         self.types: tuple[Any, ...] = tuple(getattr(o, "type", None) for o in s.operands)
         self.result = _result_type(s)
@@ -75,9 +75,11 @@ class Request:
 
     __slots__ = ("done", "frame", "machine", "plan", "ready", "values")
 
-    def __init__(self, plan: Plan, machine: RankMachine, frame: Frame) -> None:
+    def __init__(
+        self, plan: Plan, machine: RankMachine, frame: Frame, values: tuple[Any, ...] | None = None
+    ) -> None:
         self.plan, self.machine, self.frame = plan, machine, frame
-        self.values: tuple[Any, ...] = plan.operands(frame)
+        self.values: tuple[Any, ...] = plan.operands(frame) if values is None else values
         #: ``None``: can always be performed; else tells whether it can now.
         self.ready: Callable[[], bool] | None = None
         self.done = False
@@ -123,6 +125,14 @@ class RankCode(Code):
         super().__init__(function, compile_block)
         self.suspends = suspends
         self._resume: Resume | None = None
+
+    def requests(self, s: Op) -> bool:
+        """Return whether an operation is a request of its own."""
+        return communicates(s)
+
+    def enters(self, s: Op) -> bool:
+        """Return whether an operation is a call that is followed into its function."""
+        return s.name == "call" and s.attrs.get("callee") in self.suspends
 
     def start(self, machine: RankMachine, values: list[Any], names: Mapping[str, int]) -> Rank:
         """Return the function as a generator of requests, whose return value is the tuple of results."""
@@ -173,7 +183,7 @@ def compile_rank_block(code: RankCode, block: Block) -> Resume:
 
 def _suspends(code: RankCode, s: Statement) -> bool:
     if isinstance(s, Op):
-        return communicates(s) or (s.name == "call" and s.attrs.get("callee") in code.suspends)
+        return code.requests(s) or code.enters(s)
     if isinstance(s, For | While | If | Scope):
         return any(_suspends(code, inner) for inner in walk(Block((s,))) if inner is not s and isinstance(inner, Op))
     return False
@@ -181,10 +191,8 @@ def _suspends(code: RankCode, s: Statement) -> bool:
 
 def _suspended(code: RankCode, s: Statement) -> tuple[Step | None, Plan | None, Resume | None]:
     match s:
-        case Op(name="call"):
-            return None, None, _call(code, s)
         case Op():
-            return None, Plan(code, s), None
+            return (None, Plan(code, s), None) if code.requests(s) else (None, None, _call(code, s))
         case For():
             return None, None, _for(code, s)
         case While():

@@ -151,16 +151,12 @@ def _all(ranks: int, seed: int) -> Iterator[Schedule]:
         yield Random(seed + i)
 
 
-def as_schedule(given: Schedule | Sequence[Choice] | int | str | None) -> Schedule:
+def as_schedule(given: Schedule | tuple[Choice, ...] | list[Choice] | int | str | None) -> Schedule:
     """Return the schedule meant: an object, choices or their text, a seed, ``"fair"`` or ``None``."""
-    match given:
-        case None | "fair":
-            return Fair()
-        case str():
-            return Replay(parse_schedule(given))
-        case int():
-            return Random(given)
-        case Sequence():
-            return Replay(given)
-        case _:
-            return given
+    if given is None or given == "fair":
+        return Fair()
+    if isinstance(given, str):
+        return Replay(parse_schedule(given))
+    if isinstance(given, int):
+        return Random(given)
+    return Replay(given) if isinstance(given, tuple | list) else given

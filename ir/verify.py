@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from .diagnostics import Diagnostic, Span, TileggError
+from .distributed_checks import distributed_problems
 from .dtypes import TASK_ID
 from .infer import check_operand, join_types, merge_types, result_types, stored_attrs, type_of
 from .op import OPS, OpDecl
@@ -46,7 +47,8 @@ def verify(program: Program) -> list[Diagnostic]:
 
     Checked: names are unique and identifiers; values are defined before they are used, with one type; operations
     have the operands, attributes and results their declarations say, with the types inference gives; loops and
-    branches yield what they carry; returns match the function's results.
+    branches yield what they carry; returns match the function's results; distributed operations stand where they
+    can run.
     """
     found: list[Diagnostic] = []
     names = [f.name for f in program.functions]
@@ -54,7 +56,7 @@ def verify(program: Program) -> list[Diagnostic]:
         found.append(Diagnostic("TG009", f"function {name} is defined twice"))
     for f in program.functions:
         _Checker(program, f, found).function()
-    return found
+    return found + distributed_problems(program)
 
 
 @dataclass
