@@ -45,6 +45,7 @@ from .program import (
     Yield,
     index,
 )
+from .text.source import is_name
 from .types import UNKNOWN, Type, scalar
 
 
@@ -105,7 +106,7 @@ class Builder:
     def _add(
         self, name: str, operands: tuple[Operand, ...], attrs: dict[str, Any], types: Sequence[Type], result: str | None
     ) -> Any:
-        stem = result or name.rpartition(".")[2].rstrip("_")
+        stem = result or attrs.get("callee") or name.rpartition(".")[2].rstrip("_")
         if len(types) == 1 and result is not None:
             values: tuple[Value, ...] = (Value(self._take(result), types[0]),)
         else:
@@ -116,7 +117,7 @@ class Builder:
     # -- names -------------------------------------------------------------------------------------------
 
     def _take(self, name: str) -> str:
-        if not name.isidentifier():
+        if not is_name(name):
             raise error("TG009", f"{name!r} is no name")
         if name in self._names:
             raise error("TG009", f"{name} is defined twice", hint="leave the name out to get a fresh one")

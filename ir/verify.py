@@ -34,6 +34,7 @@ from .program import (
     Yield,
     flat_operands,
 )
+from .text.source import is_name
 from .types import OpaqueType, ScalarType, TileType, Type, scalar
 
 LOOP_KINDS = ("range", "parallel", "unroll", "pipeline", "spmd", "split_aiv")
@@ -91,7 +92,7 @@ class _Checker:
     # -- names -------------------------------------------------------------------------------------------
 
     def define(self, v: Value, span: Span | None) -> None:
-        if not v.name.isidentifier():
+        if not is_name(v.name):
             self.report("TG009", f"{v.name!r} is no name", span)
         if v.name in self.taken:
             self.report("TG009", f"{v.name} is defined twice", span)
@@ -226,11 +227,13 @@ class _Checker:
             except TileggError as problem:
                 clean = False
                 self.found.extend(problem.diagnostics)
-        self._attrs(s, decl)
+        clean = self._attrs(s, decl) and clean
         if clean:
             self.attempt(lambda: self._results(s, decl))
 
-    def _attrs(self, s: Op, decl: OpDecl) -> None:
+    def _attrs(self, s: Op, decl: OpDecl) -> bool:
+        """Check the attributes; return whether the result types can be inferred from them."""
+        complete = True
         known = {p.name for p in decl.attr_params}
         for name in s.attrs:
             if name not in known and name != "attrs":
@@ -238,10 +241,12 @@ class _Checker:
         for p in decl.attr_params:
             if p.required and p.name not in s.attrs:
                 self.report("TG005", f"{s.name}: attribute {p.name} is missing", s.span)
+                complete = False
         kept = stored_attrs(decl, s.attrs)
         for name in s.attrs:
             if name not in kept:
                 self.report("TG005", f"{s.name}: attribute {name} is stored with its default", s.span)
+        return complete
 
     def _results(self, s: Op, decl: OpDecl) -> None:
         types = result_types(decl, s.operands, s.attrs, s.span)
