@@ -34,17 +34,19 @@ class Plain:
     legal: bool
 
 
-def plain(region: Region, values: Mapping[int, ValueSet], pricer: Pricer) -> Plain:
+def plain(region: Region, values: Mapping[int, ValueSet], pricer: Pricer, *, keys: bool = True) -> Plain:
     """Return a region's plain lowering; ``values`` are known value sets by operation or leaf number.
 
-    Numbers count the leaves first, then the operations, in order.
+    Numbers count the leaves first, then the operations, in order. Without ``keys`` the nodes lack their
+    argument codes, which only derivations look at.
     """
-    return _Plain(region, values, pricer).build()
+    return _Plain(region, values, pricer, keys).build()
 
 
 class _Plain:
-    def __init__(self, region: Region, values: Mapping[int, ValueSet], pricer: Pricer) -> None:
+    def __init__(self, region: Region, values: Mapping[int, ValueSet], pricer: Pricer, keys: bool) -> None:
         self.region = region
+        self.keys = keys
         self.pricer = pricer
         self.values = values
         self.classes: list[list[Node]] = []
@@ -52,7 +54,7 @@ class _Plain:
         self.sets: dict[int, ValueSet] = {}
         self.class_of: dict[str, int] = {}
         self.literals: dict[Const | None, int] = {}
-        self.totals = Totals()
+        self.count, self.cycles, self.inexact = 0, 0.0, 0
         self.legal = True
 
     def build(self) -> Plain:
@@ -68,7 +70,7 @@ class _Plain:
             self.classes, self.types, op_class, list(range(first)), list(dict.fromkeys(roots)), self.sets,
             "saturated",
         )  # fmt: skip
-        return Plain(graph, self.totals, self.legal)
+        return Plain(graph, Totals(self.count, self.cycles, self.inexact), self.legal)
 
     def _class(self, node: Node, t: Any) -> int:
         self.classes.append([node])
@@ -91,10 +93,12 @@ class _Plain:
     def _operation(self, i: int, op: Op) -> int:
         decl = OPS[op.name]
         children = tuple(self._child(op.operands[p]) for p in child_params(decl))
-        node = Node(
-            OPERATION, decl, op.result.type, op.attrs, op.operands, children, origin=i, key=argument_codes(op)
-        )
-        return self._priced(node, op.result.type)
+        t = op.result.type
+        node = Node(OPERATION, decl, t, op.attrs, op.operands, children, origin=i, key=self._key(op))
+        return self._priced(node, t)
+
+    def _key(self, op: Op) -> tuple[int, ...]:
+        return argument_codes(op) if self.keys else ()
 
     def _priced(self, node: Node, t: Any) -> int:
         c = self._class(node, t)
@@ -102,7 +106,9 @@ class _Plain:
         if isinstance(price, Refusal):
             self.legal = False
         else:
-            self.totals += Totals(price.instructions, price.cycles, price.inexact)
+            self.count += price.instructions
+            self.cycles += price.cycles
+            self.inexact += price.inexact
         return c
 
     def _cast(self, i: int, op: Op) -> int:
@@ -120,7 +126,7 @@ class _Plain:
 
     def _refused(self, i: int, op: Op, child: int) -> int:
         self.legal = False
-        node = Node(OPERATION, OPS[op.name], op.result.type, op.attrs, (), (child,), origin=i, key=argument_codes(op))
+        node = Node(OPERATION, OPS[op.name], op.result.type, op.attrs, (), (child,), origin=i, key=self._key(op))
         return self._class(node, op.result.type)
 
     def _hop(self, child: int, t: TileType, hop: Hop, road: Road, n: int) -> int:
@@ -132,11 +138,11 @@ class _Plain:
         if hop.saturation == "off" or (hop.saturation == "on" and hop.dst.is_float):
             attrs["saturation_mode"] = hop.saturation
         made = Op("tile.cast", (Value("", with_dtype(t, hop.src)), None), attrs, (Value("", t),))
-        codes = argument_codes(made)
+        codes = self._key(made)
         node = Node(
             OPERATION, OPS["tile.cast"], t, attrs, (), (child,),
             RULES[f"cast.road.{kind}.{len(road.hops)}"].number, -1, last and not road.exact,
-            key=(*codes[:-1], int(last and not road.exact)),
+            key=(*codes[:-1], int(last and not road.exact)) if codes else (),
         )  # fmt: skip
         return self._priced(node, t)
 

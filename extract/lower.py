@@ -35,7 +35,7 @@ from ..ir.program import (
 from ..rewrite.engine import Budget
 from ..rewrite.graph import Graph
 from ..rewrite.knowledge import Knowledge
-from ..rewrite.region import Region, names_in_types, regions, uses
+from ..rewrite.region import Region, names_in_types, own_uses, regions, uses
 from ..rewrite.saturate import Plan, saturate
 from ..rules.target import Target, load_target
 from .baseline import plain
@@ -165,7 +165,7 @@ class _FunctionLowering:
                 builder, i = place[position]
                 builder.reach(i, out)
             else:
-                for name in uses(s):
+                for name in uses(s) if builders else ():
                     self._demand(name, out)
                 out.append(self._kept(s))
             for r in defined(s) if late else ():
@@ -228,7 +228,8 @@ class _FunctionLowering:
         pricer, options = self.parent.pricer, self.parent.options
         p = problem(weights(graph, pricer, options.objective), graph.roots)
         numbered = enumerate([*graph.leaf_class, *graph.op_class])
-        own = plain(region, {i: graph.values[c] for i, c in numbered if c in graph.values}, pricer)
+        values = {i: graph.values[c] for i, c in numbered if c in graph.values}
+        own = plain(region, values, pricer, keys=False)
         if not p.infeasible:
             solution = solve_exact(p, options.time_limit, 4096.0) if options.exact else solve(p)
             rank = chosen_totals(graph, solution, pricer).rank(options.objective)
@@ -237,7 +238,7 @@ class _FunctionLowering:
                 return Solved(graph, p, solution, made, own.totals)
         elif not own.legal:
             raise self._illegal(region, graph, p.infeasible)
-        kept = replace(own.graph, stopped=graph.stopped)
+        kept = replace(plain(region, values, pricer).graph, stopped=graph.stopped)
         p = problem(weights(kept, pricer, options.objective), kept.roots)
         solution = solve(p)
         return Solved(kept, p, solution, recipe(region, kept, solution, pricer), own.totals, True)
@@ -363,7 +364,7 @@ def _live(block: Block, used: set[str]) -> Block:
             s = _live_inside(s, used)
         elif s.name in _DROPPABLE and not any(r.name in used for r in s.results):
             continue
-        used.update(uses(s))
+        used.update(own_uses(s))
         kept.append(s)
     return Block(tuple(reversed(kept)))
 

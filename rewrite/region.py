@@ -55,8 +55,10 @@ def regions(block: Block, fixed: frozenset[str]) -> list[Region]:
             if len(runs[-1]) >= WINDOW:
                 runs.append([])
             runs[-1].append(i)
-        elif _is_barrier(s) and runs[-1]:
+        elif runs[-1] and _is_barrier(s):
             runs.append([])
+    if runs == [[]]:
+        return []
     users: dict[str, list[int]] = {}
     for i, s in enumerate(block.statements):
         for name in uses(s):
@@ -122,28 +124,35 @@ def _is_barrier(s: Statement) -> bool:
     tiles = any(isinstance(o, Value) and isinstance(o.type, TileType) for o in flat_operands(s.operands))
     if decl is None:
         return tiles
-    return decl.effect == "write" and decl.operand_params[0].kind is Kind.TILE and decl.raw
+    return decl.effect == "write" and decl.raw and decl.operand_params[0].kind is Kind.TILE
 
 
 def uses(s: Statement) -> list[str]:
     """Return the names a statement reads, nested blocks included."""
+    found = own_uses(s)
+    if not isinstance(s, Op):
+        for b in inner_blocks(s):
+            for inner in b.statements:
+                found += uses(inner)
+    return found
+
+
+def own_uses(s: Statement) -> list[str]:
+    """Return the names a statement reads itself, without its nested blocks."""
+    if not isinstance(s, Op):
+        return [o.name for o in _operands(s) if isinstance(o, Value)]
     found: list[str] = []
-    if isinstance(s, Op):
-        _collect(s.operands, found)
-        return found
-    found += [o.name for o in _operands(s) if isinstance(o, Value)]
-    for b in inner_blocks(s):
-        for inner in b.statements:
-            found += uses(inner)
+    _collect(s.operands, found)
     return found
 
 
 def _collect(operands: tuple[Operand, ...], found: list[str]) -> None:
     for o in operands:
-        if isinstance(o, Value):
-            found.append(o.name)
-        elif isinstance(o, tuple):
-            _collect(o, found)
+        kind = type(o)
+        if kind is Value:
+            found.append(o.name)  # type: ignore[union-attr]
+        elif kind is tuple:
+            _collect(o, found)  # type: ignore[arg-type]
 
 
 def _operands(s: Statement) -> Iterator[object]:
