@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tilegg.extract.explain import explain
 from tilegg.extract.footprint import live_bytes, scratch_bytes
 from tilegg.extract.lower import lower
+from tilegg.extract.pareto import pareto
 from tilegg.extract.report_json import to_json
 from tilegg.ir.diagnostics import TileggError
 from tilegg.ir.dtypes import BF16, FP16, FP32, INT32
+from tilegg.ir.equivalence import equivalent
 from tilegg.ir.program import Const
 from tilegg.ir.text import parse
+from tilegg.rules.paths_show import explore
 from tilegg.rules.rule import RULES
 from tilegg.rules.target import load_target
 
@@ -135,3 +141,43 @@ def test_tiles_read_in_a_loop_live_to_its_end_and_views_share() -> None:
     changed = LOOP.replace("pl.reshape(v, [16, 64])", "pl.add(t, v)")
     changed = changed.replace("pl.reshape(t, [64, 16])", "pl.exp(t)")
     assert live_bytes(parse(changed, "k.py")) == 4 * size
+
+
+DOCS = (Path(__file__).parents[2] / "docs" / "json.md").read_text(encoding="utf-8")
+
+
+def section(title: str) -> str:
+    """Return one section of the documentation."""
+    return DOCS.split(f"## {title}\n")[1].split("\n## ")[0]
+
+
+def documented(title: str) -> set[str]:
+    """Return every key that a section names between backticks, also inside ``{a, b}``."""
+    return set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", section(title)))))
+
+
+def keys_of(value: Any) -> set[str]:
+    """Return all keys of nested objects, but not those of attributes."""
+    if isinstance(value, list):
+        return {k for v in value for k in keys_of(v)}
+    if not isinstance(value, dict):
+        return set()
+    return set(value) | {k for name, v in value.items() if name != "attrs" for k in keys_of(v)}
+
+
+def test_every_key_is_documented() -> None:
+    program = chain(INT32, (BF16, "rint"))
+    lowered = lower(program, "a2a3")
+    remark = keys_of(lowered.remarks[0].to_json())
+    assert remark <= documented("Diagnostics")
+    assert keys_of(to_json(lowered)) - remark <= documented("`tilegg lower --emit json`")
+    explained = keys_of(explain(lower(quantise(), "a2a3")).to_json())
+    explained |= keys_of([p.to_json() for p in pareto(program, "a2a3")])
+    assert explained <= documented("`tilegg explain --json`")
+    found = explore(load_target("a5"), FP32, FP16)
+    assert keys_of(found) <= documented("`tilegg casts --json`")
+    report = equivalent(chain(FP32, BF16), chain(FP32, (BF16, "floor")), samples=4)
+    assert not report.equal
+    wanted = documented("`tilegg equiv --json` and `tilegg verify --json`")
+    parameters = {p.value.name for p in chain(FP32, BF16).functions[0].params}
+    assert keys_of(report.to_json()) - parameters <= wanted
