@@ -148,7 +148,9 @@ class Calls(Arguments):
         fitting = fitting or [p for p in target.plans if ready and self._fits(p, ready[:1])]
         if fitting:
             return self._declared(fitting[0], node, ready, names, written, used)
-        if any(isinstance(type_of(o), TensorType | OpaqueType) for o in ready):
+        # Tensor forms of the ordinary operations may be unknown; those of the distributed ones are all declared.
+        unknowable = OpaqueType if target.text.startswith("pld.") else TensorType | OpaqueType
+        if any(isinstance(type_of(o), unknowable) for o in ready):
             return self._unknown(target, node, names, written, used, ready)
         got = ", ".join(str(type_of(o) or "a list") for o in ready) or "nothing"
         forms = "; ".join(

@@ -67,6 +67,8 @@ _SHORT = {
     "create_tensor": ("tensor.create",),
     "arange": ("tensor.ci", "tile.ci"),
 }
+#: Distributed operations whose tile form, with explicit staging tiles, has no short spelling.
+_STAGED = ("put", "get")
 _NAMESPACES = ("tile", "tensor", "system", "array", "prefetch")
 
 
@@ -91,8 +93,10 @@ def resolve(text: str) -> Target:
         return Target(text, (), hint=did_you_mean(short, [*UNIFIED, *_SHORT], "pl."))
     if prefix == "pld" and space == "pld":
         found = [n for n in (f"pld.{s}.{short}" for s in (*_NAMESPACES, "system")) if n in OPS]
+        if short in _STAGED:
+            found = [f"pld.tensor.{short}"]
         if found:
-            return Target(text, tuple(plan(n) for n in found), unified=True)
+            return Target(text, tuple(plan(n) for n in found), unified=len(found) > 1)
     known = [n.rpartition(".")[2] for n in OPS if n.startswith(space + ".")]
     dotted = text[: len(text) - len(short)]
     hint = did_you_mean(short, known, dotted)
