@@ -167,6 +167,8 @@ class OpDecl:
     doc: str
     wants_env: bool
     placement: Placement | None = None
+    inout: str = ""
+    composite: bool = False
     transfer: list[Callable[..., Any]] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
@@ -209,6 +211,8 @@ def op(
     raw: bool = False,
     target_defined: str = "",
     placement: Placement | None = None,
+    inout: str = "",
+    composite: bool = False,
 ) -> Callable[[Callable[..., Any]], OpDecl]:
     """Declare an operation.
 
@@ -218,7 +222,9 @@ def op(
     ``effect``: none, read, write or alloc; ``raw``: the body sees tiles with their padding
     (:class:`~tilegg.ir.interp.TileArray`) instead of valid regions; ``target_defined``: what the hardware
     documents leave open, so that no rule may depend on it; ``placement``: which core of a mixed kernel runs it,
-    where its operands do not tell.
+    where its operands do not tell; ``inout``: the operand whose storage the instruction overwrites with the result
+    (the language's value stays: a copy is due wherever it is read later); ``composite``: no instruction of any
+    target, other operations take its place.
     """
 
     def declare(fn: Callable[..., Any]) -> OpDecl:
@@ -226,7 +232,9 @@ def op(
             raise ValueError(f"operation {name} is declared twice")
         params, wants_env = _read_signature(fn)
         doc = inspect.getdoc(fn) or ""
-        decl = OpDecl(name, params, fn, result, family, pto, effect, raw, target_defined, doc, wants_env, placement)
+        decl = OpDecl(
+            name, params, fn, result, family, pto, effect, raw, target_defined, doc, wants_env, placement, inout, composite
+        )
         OPS[name] = decl
         if unified:
             UNIFIED.setdefault(unified, []).append(decl)

@@ -1,25 +1,41 @@
 """The declared operations, one module per family; importing this package registers them all."""
 
 from . import (
+    arg,
+    composite,
     convert,
     distributed,
     distributed_collectives,
     distributed_system,
     elementwise,
+    fused,
+    gather,
     memory,
+    mx,
+    padding,
+    partial,
     reduce,
     scalars,
     select,
+    sort,
 )
 
 __all__ = [
+    "arg",
+    "composite",
     "convert",
     "distributed",
     "distributed_collectives",
     "distributed_system",
     "elementwise",
+    "fused",
+    "gather",
     "memory",
+    "mx",
+    "padding",
+    "partial",
     "reduce",
     "scalars",
     "select",
+    "sort",
 ]

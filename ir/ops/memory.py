@@ -369,13 +369,14 @@ def _fillpad(call: Call) -> Type:
 def fillpad(tile: Tile, pad_value: Pad = "zero", *, env: Env) -> Any:
     """Fill everything outside the valid shape with zero, the largest or the smallest value."""
     dtype = env.dtype(0)
-    out = np.full(tile.data.shape, _pad_element(pad_value, dtype), tile.data.dtype)
+    out = np.full(tile.data.shape, pad_element(pad_value, dtype), tile.data.dtype)
     region = tuple(slice(0, n) for n in tile.valid)
     out[region] = tile.data[region]
     return out
 
 
-def _pad_element(pad: str, dtype: DType) -> Any:
+def pad_element(pad: str, dtype: DType) -> Any:
+    """Return the element that a pad word stands for: zero, the largest or the smallest value, infinities for floats."""
     if pad in ("zero", "null"):
         return scalar_like(0, dtype)
     if dtype.is_float:
