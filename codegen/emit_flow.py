@@ -129,8 +129,22 @@ class Flow:
             if buffer is None or not isinstance(o, Value) or self.counts.get(o.name, 0) != 1:
                 continue
             at = makers.get(o.name)
-            if at is not None and o.type == c.arg.type and self._dead_by(body, at, reads.get(c.arg.name, [])):
+            if at is None or o.type != c.arg.type:
+                continue
+            if self._dead_by(body, at, self._readers(body, c.arg.name, reads)):
                 self.state.places[o.name] = buffer
+
+    def _readers(self, body: Block, arg: str, reads: dict[str, list[int]]) -> list[int]:
+        """Return which statements read a carried tile, as itself or as the result of a loop that goes on in it."""
+        found: list[int] = []
+        for i in reads.get(arg, []):
+            s = body.statements[i]
+            inner = _carried_on(s, arg) if self.counts.get(arg) == 1 else None
+            if inner is not None:
+                found += self._readers(body, inner, reads)
+            else:
+                found.append(i)
+        return found
 
     def _dead_by(self, body: Block, at: int, readers: Sequence[int]) -> bool:
         """Return whether no statement after the producer reads the old value, by itself or by another name."""
@@ -286,6 +300,15 @@ _IN_PLACE = frozenset(
     for name, decl in OPS.items()
     if decl.family in ("tile-tile arithmetic", "tile-scalar arithmetic", "unary", "bitwise and shifts")
 )
+
+
+def _carried_on(s: Statement, name: str) -> str | None:
+    """Return the result of a loop that carries the named value, None for other statements."""
+    if isinstance(s, For | While):
+        for c, r in zip(s.carried, s.results):
+            if isinstance(c.init, Value) and c.init.name == name:
+                return r.name
+    return None
 
 
 def _yield_of(block: Block) -> Yield | None:

@@ -15,7 +15,9 @@ from tilegg.rules.target import Target, load_target
 SHAPE = (16, 64)
 TARGETS = ("a2a3", "a5")
 #: Operations that are not a computation on loaded tiles.
-_OTHER = frozenset({"tile.load", "tile.store", "tile.create", "tile.full", "tile.ci", "tile.cast", "tile.sel", "tile.sels"})
+_OTHER = frozenset(
+    {"tile.load", "tile.store", "tile.create", "tile.full", "tile.ci", "tile.cast", "tile.sel", "tile.sels"}
+)
 
 
 class Builder:
