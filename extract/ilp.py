@@ -42,11 +42,12 @@ class _Model:
     """The integer program of a reduced problem."""
 
     def __init__(self, p: Problem, scale: float) -> None:
-        import highspy
+        # The public wrapper prints a banner to stdout when it is made (1.16), before it can be told not to.
+        from highspy._core import _Highs
 
         self._p = p
         self._scale = scale
-        self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        self._highs: Any = _Highs()
         self._highs.setOptionValue("output_flag", False)
         self._highs.setOptionValue("threads", 1)
         self._highs.setOptionValue("random_seed", 0)
