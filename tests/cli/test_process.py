@@ -178,3 +178,8 @@ def test_terminal_shows_progress_and_wipes_it(tmp_path):
     shown = on_terminal("equiv", EXAMPLES / "fp4.py", EXAMPLES / "fp4.py", "--samples", "20")
     assert "inputs 7/20" in shown and shown.endswith("\r\x1b[K")
     assert on_terminal("equiv", EXAMPLES / "fp4.py", EXAMPLES / "fp4.py", "--samples", "2", "-q") == ""
+
+
+def test_solver_prints_nothing_into_the_result():
+    done = process("lower", EXAMPLES / "quant_int8.py", "--arch", "a5", "--exact", "--no-memo", "--emit", "json", "-q")
+    assert json.loads(done.stdout)["optimum"] == "proved" and done.stderr == ""
