@@ -91,7 +91,6 @@ class World:
         except StopIteration as end:
             self.requests[rank], self.runnable[rank] = None, False
             self.results[rank] = end.value if isinstance(end.value, tuple) else ()
-            self.flush(rank)
             self.note(rank, "finish", None)
             return
         except _FAILURES as problem:
