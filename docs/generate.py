@@ -1,0 +1,150 @@
+"""Make the parts of the documentation that come from the declarations and from the tool itself.
+
+    python docs/generate.py            write them
+    python docs/generate.py --check    exit 1 and name the files that are out of date
+
+Written: the console blocks and the table of gains in README.md and docs/*.md, and the reference tables
+operations.md, rules.md, targets.md and diagnostics.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+from tilegg import TileggError, load_target, lower, parse
+from tilegg.cli import main as run_cli
+from tilegg.ir import ops as _ops  # noqa: F401  (registers the operations)
+from tilegg.ir.diagnostics import CODES
+from tilegg.ir.op import OPS
+from tilegg.rules import casts as _casts  # noqa: F401  (registers the rules)
+from tilegg.rules.rule import CONTRACTS, RULES
+from tilegg.rules.target import target_names
+
+ROOT = Path(__file__).parent.parent
+CONSOLE = re.compile(r"```console\n\$ (tilegg [^\n]*)\n.*?```", re.S)
+GAINS = re.compile(r"<!-- gains -->.*?(?=\n\n(?!\|))", re.S)
+
+
+def console_block(match: re.Match[str]) -> str:
+    """Run the command of a console block and return the block with the real output."""
+    command = match.group(1)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        run_cli(shlex.split(command)[1:])
+    return f"```console\n$ {command}\n{out.getvalue().rstrip()}\n```"
+
+
+def gains() -> str:
+    """Return the table of cycles over the examples on every target."""
+    lines = ["<!-- gains -->", "| example | " + " | ".join(f"{t}: plain → tilegg" for t in target_names()) + " |"]
+    lines.append("|---|" + "---|" * len(target_names()))
+    for path in sorted((ROOT / "examples").glob("*.py")):
+        cells = [_gain(path, target) for target in target_names()]
+        lines.append(f"| `{path.stem}` | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _gain(path: Path, target: str) -> str:
+    program = parse(path.read_text(), path.name)
+    try:
+        result = lower(program, target)
+    except TileggError:
+        return "not on this target"
+    before, after = result.plain.cycles, result.totals.cycles
+    return f"{before:,.0f} → {after:,.0f} ({100 * (after / before - 1):+.1f} %)"
+
+
+def operations() -> str:
+    """Return docs/operations.md."""
+    lines = ["# Operations", "", "Made from the declarations in `ir/ops`. Legality stands in `docs/targets.md`."]
+    family = ""
+    for name, decl in sorted(OPS.items(), key=lambda item: (item[1].family, item[0])):
+        if decl.family != family:
+            family = decl.family
+            lines += ["", f"## {family.capitalize()}", ""]
+            lines.append("| operation | operands | PTO | meaning | left open by the hardware |")
+            lines.append("|---|---|---|---|---|")
+        operands = ", ".join(p.name if p.required else f"{p.name}=" for p in decl.params)
+        pto = f"`{decl.pto}`" if decl.pto else ""
+        first = decl.doc.split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+        lines.append(f"| `{name}` | {operands} | {pto} | {first} | {decl.target_defined} |")
+    return "\n".join(lines) + "\n"
+
+
+def rules() -> str:
+    """Return docs/rules.md."""
+    lines = ["# Rules", "", "Made from the declarations in `rules/`. Contracts, strictest first:", ""]
+    lines += [f"* `{name}`: {meaning}" for name, meaning in CONTRACTS.items()]
+    lines += ["", "| rule | contract | equation | reason |", "|---|---|---|---|"]
+    for rule in RULES.values():
+        equation = rule.equation.replace("|", "\\|")
+        lines.append(f"| `{rule.name}` | {rule.contract} | `{equation}` | {rule.reason} |")
+    return "\n".join(lines) + "\n"
+
+
+def targets() -> str:
+    """Return docs/targets.md."""
+    lines = ["# Targets", "", "Made from the data in `rules/targets`; `tilegg targets show` has every figure's source."]
+    for name in target_names():
+        target = load_target(name)
+        lines += ["", f"## {name}: {target.title}", "", "| fact | value | note |", "|---|---|---|"]
+        for table in (target.hardware, target.capabilities):
+            lines += [f"| {key} | {fact.value} {fact.unit} | {fact.note} |" for key, fact in table.items()]
+        lines += ["", "| operation | dtypes both the assembler and the instruction set take |", "|---|---|"]
+        for op, info in sorted(target.ops.items()):
+            if not info.assembler:
+                taken = "not in the assembler"
+            elif info.casts:
+                taken = "see [casts](casts.md)"
+            else:
+                taken = " ".join(sorted(info.asm & info.isa)) or "none"
+            lines.append(f"| `{op}` | {taken} |")
+    return "\n".join(lines) + "\n"
+
+
+def diagnostics() -> str:
+    """Return docs/diagnostics.md."""
+    lines = ["# Diagnostics", "", "Codes are stable. Made from the table in `ir/diagnostics.py`.", ""]
+    lines += ["| code | meaning |", "|---|---|", *(f"| {code} | {meaning} |" for code, meaning in CODES.items())]
+    return "\n".join(lines) + "\n"
+
+
+TABLES = {"operations.md": operations, "rules.md": rules, "targets.md": targets, "diagnostics.md": diagnostics}
+
+
+def generated() -> dict[Path, str]:
+    """Return every generated or filled file with the text it should have."""
+    out = {ROOT / "docs" / name: make() for name, make in TABLES.items()}
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        if path in out:
+            continue
+        text = path.read_text()
+        filled = CONSOLE.sub(console_block, text)
+        if "<!-- gains -->" in filled:
+            filled = GAINS.sub(lambda _: gains(), filled)
+        out[path] = filled
+    return out
+
+
+def main() -> int:
+    os.chdir(ROOT)
+    os.environ["NO_COLOR"] = "1"
+    stale = [p for p, text in generated().items() if not p.exists() or p.read_text() != text]
+    if "--check" in sys.argv:
+        for path in stale:
+            print(f"out of date: {path.relative_to(ROOT)} (run python docs/generate.py)")
+        return 1 if stale else 0
+    for path, text in generated().items():
+        path.write_text(text)
+    print(f"{len(stale)} files updated")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
