@@ -11,6 +11,7 @@ import argparse
 import os
 import platform
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -56,14 +57,21 @@ def environment(folder: str) -> dict[str, str]:
     return {**kept, "PYTHONPYCACHEPREFIX": folder}
 
 
-def timed(words: list[str], runs: int, env: dict[str, str]) -> float:
-    """Return the median wall time of a command in seconds."""
-    spent = []
+def timed(words: list[str], runs: int, env: dict[str, str]) -> tuple[float, float]:
+    """Return the medians of a command's wall time and processor time in seconds."""
+    wall, processor = [], []
     for _ in range(runs):
-        start = time.perf_counter()
+        start, before = time.perf_counter(), children()
         subprocess.run([sys.executable, "-m", "tilegg", *words], check=True, capture_output=True, env=env)
-        spent.append(time.perf_counter() - start)
-    return statistics.median(spent)
+        wall.append(time.perf_counter() - start)
+        processor.append(children() - before)
+    return statistics.median(wall), statistics.median(processor)
+
+
+def children() -> float:
+    """Return the processor time of all finished child processes in seconds."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 def imports(words: list[str], env: dict[str, str]) -> list[tuple[float, str]]:
@@ -99,12 +107,12 @@ def main() -> int:
         missed = False
         for name, words in commands.items():
             timed(words, 1, env)
-            median = timed(words, args.runs, env)
+            median, processor = timed(words, args.runs, env)
             bound = BOUNDS.get(name)
             late = bound is not None and median > bound
             missed = missed or late
             goal = f"  (at most {bound * 1000:.0f} ms{', MISSED' if late else ''})" if bound else ""
-            print(f"{name:<16} {median * 1000:8.0f} ms{goal}")
+            print(f"{name:<16} {median * 1000:8.0f} ms, {processor * 1000:.0f} ms of processor time{goal}")
         if args.imports:
             for ms, name in imports(lower, env)[:20]:
                 print(f"  {ms:8.1f} ms  {name}")
