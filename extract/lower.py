@@ -115,7 +115,7 @@ class _Lowering:
         emitted = [i for r in reports for i in r.instructions]
         totals = Totals(
             sum(i.count for i in emitted), sum(i.cycles for i in emitted), sum(i.inexact for i in emitted)
-        )
+        ).rounded()
         regions = [r for report in reports for r in report.regions]
         cost = sum(r.solution.cost for r in regions)
         bound = sum(r.solution.bound for r in regions)
@@ -123,7 +123,7 @@ class _Lowering:
         name = self.target.name if self.target else "none"
         return Lowered(
             result, self.program, name, self.options.objective, self.options.contract,
-            reports, totals, plain_totals, gap, self.remarks, self.timings, self.target,
+            reports, totals, plain_totals.rounded(), gap, self.remarks, self.timings, self.target,
         )  # fmt: skip
 
     def timed(self, name: str, work: Callable[[], Any]) -> Any:

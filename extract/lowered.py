@@ -59,6 +59,10 @@ class Totals:
             self.instructions + other.instructions, self.cycles + other.cycles, self.inexact + other.inexact
         )
 
+    def rounded(self) -> Totals:
+        """Return the totals with cycles to the millionth: sums of the same prices are then equal in any order."""
+        return Totals(self.instructions, round(self.cycles, 6), self.inexact)
+
     def rank(self, objective: str) -> tuple[float, ...]:
         """Return what an objective compares, most important first (cycles to the millionth)."""
         cycles = round(self.cycles, 6)

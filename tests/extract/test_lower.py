@@ -42,16 +42,18 @@ def ops(program: Program) -> list[Op]:
 @pytest.mark.parametrize("contract", ["faithful", "exact"])
 def test_never_costlier_than_plain(arch: str, contract: str) -> None:
     legal = gains = 0
-    for seed in range(25):
+    for seed in range(16):
         program = random_program(seed, arch)
         for objective in OBJECTIVES:
             found = lowered_or_none(program, arch, objective=objective, contract=contract)
             if found is not None:
                 legal += 1
                 assert found.totals.rank(objective) <= found.plain.rank(objective), (seed, objective)
+                if objective == "cycles":
+                    assert found.totals.cycles <= found.plain.cycles
                 gains += found.totals.rank(objective) < found.plain.rank(objective)
                 assert contract == "faithful" or found.totals.inexact == 0
-    assert legal > 25 and gains > legal // 4  # the sample is no empty one
+    assert legal > 16 and gains > legal // 4  # the sample is no empty one
 
 
 @pytest.mark.parametrize("arch", ARCHES)
