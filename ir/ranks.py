@@ -2,8 +2,8 @@
 
 Every rank runs the same program on its own inputs. At each operation on a window or a signal the rank is suspended,
 and a schedule decides who goes on; a write to a window becomes visible at a moment the schedule picks, at the latest
-when its rank notifies someone, meets the others at a collective, or reads it back. Collectives that have not been lowered
-run as their definitions (:mod:`tilegg.ir.collectives`).
+when its rank notifies someone, meets the others at a collective, or reads it back. Collectives that have not been
+lowered run as their definitions (:mod:`tilegg.ir.collectives`).
 """
 
 from __future__ import annotations

@@ -168,7 +168,8 @@ class _Driver:
             buffer = window.buffer
             buffer.signal = name in self.signals
             if buffer.signal:
-                buffer.known[...] = True
+                for rank in range(self.memory.ranks):
+                    buffer.mark(rank, True)
                 continue
             count = buffer.data.size // window.dtype.storage.itemsize
             element = np.array(poison_element(window.dtype), window.dtype.storage)

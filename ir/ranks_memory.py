@@ -97,6 +97,8 @@ class Window:
         self.data = room[lead : lead + ranks * self.pitch]
         self.base = self.data.ctypes.data
         self.known = np.zeros(ranks * self.pitch, np.bool_)
+        #: Slices known to be defined everywhere, whose masks need not be looked at.
+        self.complete = [False] * ranks
 
     def slice_of(self, rank: int, shape: Sequence[int], dtype: DType) -> Arr:
         """Return one rank's slice as an array."""
@@ -115,6 +117,7 @@ class Window:
     def mark(self, rank: int, known: bool) -> None:
         """Declare one rank's whole slice defined, or undefined."""
         self.known[rank * self.pitch : (rank + 1) * self.pitch] = known
+        self.complete[rank] = known
 
 
 class View:

@@ -14,7 +14,7 @@ import numpy as np
 from .collectives import Part, effect_of
 from .diagnostics import error
 from .dimexpr import evaluate
-from .interp_eval import evaluator, placer
+from .interp_eval import evaluator, placer, scalar_rounder
 from .op import OPS
 from .ops._math import scalar_like
 from .ops.distributed import transfer_regions
@@ -35,6 +35,13 @@ def _peer(world: World, request: Request, value: Any) -> int:
         span = request.plan.statement.span
         raise error("TG032", f"{request.plan.name}: there is no rank {int(value)} among {world.ranks}", span)
     return int(value)
+
+
+def _cell(offsets: Sequence[int]) -> tuple[int, ...]:
+    for o in offsets:
+        if o < 0:
+            raise error("TG032", f"the signal offset {list(offsets)} is negative")
+    return tuple(offsets)
 
 
 def _place(request: Request, value: Any) -> Any:
@@ -170,34 +177,38 @@ def _same_extent(dst: Arr, src: Arr) -> None:
 
 def _notify(world: World, rank: int, request: Request) -> Any:
     target, peer, offsets, value = request.values
+    plan = request.plan
     owner = _peer(world, request, peer)
-    if not world.fenced:
+    if world.pending[rank] and not world.fenced:
         world.flush(rank)
     view = world.memory.view(target)
-    index = _index(offsets)
+    index = _cell(offsets)
     array = view.peer(owner)
-    word = request.plan.attrs["op"]
-    held = int(array[index]) + int(value) if word == "atomic_add" else int(value)
-    array[index] = np.array(held).astype(array.dtype)
-    view.mask(owner)[index] = True
+    word = plan.attrs["op"]
+    if plan.extra is None:
+        plan.extra = scalar_rounder(plan.types[0].dtype)
+    seen = plan.extra(array.item(index) + value if word == "atomic_add" else value)
+    array[index] = seen
+    if not view.window.complete[owner]:
+        view.mask(owner)[index] = True
     if world.trace is not None:
         cell = view.cell(owner, index)
-        seen = int(array[index])
-        world.note(rank, "notify", request.plan.statement, cell=cell, value=int(value), word=word, seen=seen)
+        world.note(rank, "notify", plan.statement, cell=cell, value=int(value), word=word, seen=seen)
     world.touch(owner)
 
 
 def _at_wait(world: World, rank: int, request: Request) -> None:
     signal, offsets, expected = request.values
-    index = _index(offsets)
-    known = world.memory.view(signal).mask(rank)
-    if signal[index].ndim or not known[index].all():
+    index = _cell(offsets)
+    view = world.memory.view(signal)
+    signal.item(index)  # a cell outside the window fails here, before anyone waits for it
+    if not view.window.complete[rank] and not view.mask(rank)[index].all():
         where = f"{request.plan.statement.name} on undefined signal cells"
         world.report("undefined read", f"rank {rank}: {where}", (rank,), (request.plan.statement,))
     if request.plan.attrs["cmp"] == "ge":
-        request.ready = lambda: signal[index] >= expected
+        request.ready = lambda: signal.item(index) >= expected
     else:
-        request.ready = lambda: signal[index] == expected
+        request.ready = lambda: signal.item(index) == expected
 
 
 def _wait(world: World, rank: int, request: Request) -> Any:
@@ -213,7 +224,7 @@ def _at_deferred(world: World, rank: int, request: Request) -> None:
     if not request.done:
         return
     signal, offsets, expected = request.values
-    index = _index(offsets)
+    index = _cell(offsets)
     request.ready = lambda: int(signal[index]) & _UNSIGNED >= int(expected) & _UNSIGNED
 
 

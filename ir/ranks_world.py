@@ -193,7 +193,7 @@ class World:
         region = view.region(owner, part)
         if self.pending[rank]:
             self.settle(rank, region)
-        if not view.mask(owner)[index].all():
+        if not view.window.complete[owner] and not view.mask(owner)[index].all():
             where = f"{region.window} on rank {owner}"
             self.report(
                 "undefined read", f"rank {rank} reads undefined elements of {where}", (rank,), (request.plan.statement,)
