@@ -83,6 +83,8 @@ def _check_dims(decl: OpDecl, param: OpParam, operand: Operand, span: Span | Non
     if not isinstance(operand, tuple):
         raise _wrong_kind(decl, param, str(type_of(operand)), span)
     for item in operand:
+        if item.__class__ is Const and item.dtype is INDEX:
+            continue
         t = type_of(item)
         if isinstance(item, Verbatim) or isinstance(t, OpaqueType):
             continue

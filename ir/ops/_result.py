@@ -237,7 +237,7 @@ def scalar_compare(call: Call) -> Type:
 
 
 def common_dtype(call: Call, i: int, j: int) -> DType:
-    """Return the one dtype two scalar operands compute in; INDEX mixes with any integer."""
+    """Return the one dtype two scalar operands compute in: the wider of signed integers; INDEX mixes with any."""
     a, b = call.type(i), call.type(j)
     for t in (a, b):
         if not isinstance(t, ScalarType):
@@ -250,6 +250,8 @@ def common_dtype(call: Call, i: int, j: int) -> DType:
         return right
     if right is INDEX and left.is_int:
         return left
+    if left.kind == right.kind == "int":
+        return left if left.bits >= right.bits else right
     call.fail(
         "TG007",
         f"scalars have dtypes {left.name} and {right.name}",

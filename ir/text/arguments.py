@@ -14,7 +14,7 @@ from ..types import ScalarType, TensorType, TileType
 from .expressions import Expressions
 from .module import NotLiteral
 from .resolve import Plan, Slot
-from .source import did_you_mean
+from .source import did_you_mean, first_span
 from .words import is_worded, read_word
 
 _MISSING: Any = object()
@@ -138,12 +138,18 @@ class Arguments(Expressions):
             attrs[param.name] = self.attribute(param.kind, arg)
             return
         operand = self.value(arg) if ready is _MISSING else ready
+        if param.name == "indices" and isinstance(operand, Value | Const):
+            # One index of a rank-1 tensor may stand without its list.
+            operand = (operand,)
         operands[slot.index] = operand
         if operand.__class__ is Value and operand.type.__class__ is _USUAL.get(param.kind):
             return
         if operand is None and not param.required:
             return
-        check_operand(plan.decl, param, operand, self.span(arg))
+        try:
+            check_operand(plan.decl, param, operand, None)
+        except TileggError as problem:
+            raise first_span(problem, self.span(arg)) from None
 
     # -- attributes --------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from ..diagnostics import TileggError, error
 from ..dtypes import FP32, INDEX
-from ..infer import merge_types, result_types, stored_attrs, type_of
+from ..infer import check_operand, merge_types, result_types, stored_attrs, type_of
 from ..literals import literal
 from ..op import OPS
 from ..ops.scalars import INFIX, PREFIX
@@ -222,6 +222,9 @@ class Expressions(State):
         span = self.span(node)
         inferred: Type | None = None
         if decl is not None:
+            if not full.startswith("scalar."):
+                for param, o in zip(decl.operand_params, operands):
+                    check_operand(decl, param, o, span)
             types = result_types(decl, operands, attrs, span)
             if types is not None and len(types) == 1:
                 inferred = types[0]
@@ -241,7 +244,12 @@ class Expressions(State):
         span: Any,
     ) -> Value:
         """Add the operation and bind its single result."""
-        value = Value(self.temporary(), t) if name is None else self.define(name, t)
+        if name is not None:
+            value = self.define(name, t)
+        else:
+            value = Value(self.temporary(), t)
+            if t.__class__ is ScalarType:
+                self.sizes[value.name] = value
         self.out.append(Op(full, operands, attrs, (value,), span))
         if self.roots and t.__class__ is not TileType and isinstance(t, TensorType | OpaqueType | TupleType):
             root = tensor_root(self, operands)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from ..diagnostics import Diagnostic, TileggError, error
 from ..infer import merge_types, type_of
 from ..program import Function, Program, Return, walk
-from ..types import UNKNOWN, Type
+from ..types import UNKNOWN, ScalarType, Type
 from .annotations import TypeReader
 from .control import Control
 from .dataflow import Dataflow
@@ -201,6 +201,8 @@ class _Reading:
                 self._guarded(signature.node, lambda: _twice(p.value.name))  # noqa: B023
             state.used[p.value.name] = 0
             state.names[p.value.name] = p.value
+            if isinstance(p.value.type, ScalarType):
+                state.sizes[p.value.name] = p.value
             if p.direction != "In":
                 outputs.append(p.value.name)
                 state.roots[p.value.name] = p.value.name

@@ -68,6 +68,8 @@ class State:
     used: dict[str, int] = field(default_factory=dict)
     out: list[Statement] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
+    #: Scalar values by their own names, which dynamic sizes refer to.
+    sizes: dict[str, Value] = field(default_factory=dict)
     #: Where a tensor value comes from: the Out or InOut parameter it is a later version of.
     roots: dict[str, str] = field(default_factory=dict)
     #: What generated names start with: the source name being assigned.
@@ -101,6 +103,8 @@ class State:
         """Make a value for a source name and bind the name to it."""
         value = Value(self.unique(name), t)
         self.names[name] = value
+        if t.__class__ is ScalarType:
+            self.sizes[value.name] = value
         return value
 
     def lookup(self, node: ast.Name) -> Operand:

@@ -9,7 +9,7 @@ from typing import Any
 from ..diagnostics import error
 from ..infer import merge_types, type_of
 from ..op import OPS
-from ..program import Const, Op, Operand, Value, index
+from ..program import Const, Op, Operand, Value, Verbatim, index
 from ..types import OpaqueType, ScalarType, TensorType, TileType, TupleType, Type
 from .calls import Calls
 
@@ -81,12 +81,12 @@ class Subscripts(Calls):
         return self.finish("getitem", (base, index(at)), {}, merge_types(t.items[at], written, span), name, span)
 
     def _indices(self, node: ast.Subscript) -> list[Operand]:
-        """Return the scalar indices into a value of unknown type; raises TG002 for slices."""
+        """Return the indices into a value of unknown type: scalars, and slices as text."""
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if any(isinstance(p, ast.Slice) for p in parts):
-            hint = "annotate the value with its type"
-            raise error("TG002", "a value of unknown type cannot be sliced", self.span(node), hint=hint)
-        return [self.scalar(p) for p in parts]
+        return [
+            Verbatim(self.module.text(p, self.renames_in(p))) if isinstance(p, ast.Slice) else self.scalar(p)
+            for p in parts
+        ]
 
     # -- regions -----------------------------------------------------------------------------------------
 
@@ -115,20 +115,17 @@ class Subscripts(Calls):
 
     def size_value(self, size: str, node: ast.AST) -> Operand:
         """Return the value of a dynamic dimension."""
-        found = next((v for v in self.names.values() if isinstance(v, Value) and v.name == size), None)
-        if found is not None and isinstance(found.type, ScalarType):
+        found = self.sizes.get(size)
+        if found is not None:
             return found
         if size.isidentifier():
-            if size in self.used and size not in self.names:
+            if isinstance(self.names.get(size), Value) or size not in self.module.dynamic_names:
                 raise error("TG009", f"the size {size} has no value here", self.span(node))
-            if isinstance(self.names.get(size), Value):
-                raise error("TG006", f"the size {size} is hidden by a value", self.span(node), hint="rename the value")
             return Value(size, index(0).type)
         # The expression is over value names; read it with those as its names.
         expression = ast.parse(size, mode="eval").body
         outer = self.names
-        self.names = {v.name: v for v in outer.values() if isinstance(v, Value)}
-        self.names |= {d: Value(d, index(0).type) for d in self.module.dynamic_names}
+        self.names = {**{d: Value(d, index(0).type) for d in self.module.dynamic_names}, **self.sizes}
         try:
             return self.scalar(_located(expression, node))
         finally:
