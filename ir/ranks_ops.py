@@ -65,6 +65,8 @@ def _local(world: World, rank: int, request: Request) -> Any:
     if decl.effect == "read":
         _, region = world.read(rank, request, view, view.rank, _index_read(plan.name, request.values))
         world.note(rank, "load", s, reads=(region,))
+        if world.fenced and plan.name == "tensor.read":
+            return world.caches[rank].read(view, view.rank, _index(request.values[1]))
         return plan.extra(request.values, request.names)
     region = view.region(view.rank, view.array)
     world.settle(rank, region)
@@ -101,9 +103,12 @@ def _tile_store(world: World, rank: int, request: Request) -> Any:
 def _tensor_write(world: World, rank: int, request: Request) -> Any:
     target, indices, value = request.values
     view = world.memory.view(target)
-    index = tuple(slice(i, i + 1) for i in _index(indices))
-    element = np.full((1,) * target.ndim, scalar_like(value, request.plan.types[0].dtype), target.dtype)
-    region = world.write(rank, view, view.rank, index, element)
+    element = scalar_like(value, request.plan.types[0].dtype)
+    if world.fenced:
+        region = world.write_element(rank, view, view.rank, _index(indices), element)
+    else:
+        index = tuple(slice(i, i + 1) for i in _index(indices))
+        region = world.write(rank, view, view.rank, index, np.full((1,) * target.ndim, element, target.dtype))
     world.note(rank, "store", request.plan.statement, writes=(region,))
     return target
 
@@ -188,7 +193,10 @@ def _notify(world: World, rank: int, request: Request) -> Any:
     if plan.extra is None:
         plan.extra = scalar_rounder(plan.types[0].dtype)
     seen = plan.extra(array.item(index) + value if word == "atomic_add" else value)
-    array[index] = seen
+    if world.fenced and word == "set":
+        world.write_element(rank, view, owner, index, seen)
+    else:
+        array[index] = seen
     if not view.window.complete[owner]:
         view.mask(owner)[index] = True
     if world.trace is not None:
@@ -250,6 +258,8 @@ def _cacheinvalid(world: World, rank: int, request: Request) -> Any:
     if tensor is not None and world.memory.holds(tensor):
         view = world.memory.view(tensor)
         regions = (view.region(view.rank, tensor[_window(offsets, shapes)]),)
+    if tensor is None or regions:
+        world.caches[rank].drop(*regions)
     for write in world.pending[rank].values():
         # The text names the own slice; the write may have gone to the same elements of a peer's.
         here = Region(write.region.window, rank, *_shape_of(write.region))

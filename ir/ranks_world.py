@@ -10,6 +10,7 @@ import numpy as np
 from .diagnostics import TileggError, error
 from .interp_eval import MEANING_ERRORS
 from .program import Op
+from .ranks_cache import ScalarCache
 from .ranks_events import Choice, Event, Finding
 from .ranks_flow import Rank, Request
 from .ranks_memory import Cell, Memory, Region, View, Write, flush_order
@@ -43,6 +44,7 @@ class World:
         self.runnable = [False] * n
         self.pending: list[dict[int, Write]] = [{} for _ in range(n)]
         self.issued = [0] * n
+        self.caches = [ScalarCache() for _ in range(n)]
         self.moved: dict[tuple[int, int], int] = {}
         self.findings: list[Finding] = []
         self.log: list[Choice] = []
@@ -217,6 +219,14 @@ class World:
         if owner != rank:
             self._count(rank, owner, region.nbytes)
         return region
+
+    def write_element(self, rank: int, view: View, owner: int, index: tuple[int, ...], value: Any) -> Region:
+        """Issue a scalar store under the fenced model: its whole cache line goes to memory later."""
+        self.issued[rank] += 1
+        write = self.caches[rank].write(view, owner, index, value, rank, self.issued[rank])
+        write.event = len(self.trace) if self.trace is not None else 0
+        self.pending[rank][write.number] = write
+        return view.region(owner, view.peer(owner)[tuple(slice(i, i + 1) for i in index)])
 
     def _count(self, rank: int, owner: int, nbytes: int) -> None:
         self.moved[rank, owner] = self.moved.get((rank, owner), 0) + nbytes

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tilegg.ir.diagnostics import TileggError
 from tilegg.ir.interp import run
+from tilegg.ir.program import Program
 from tilegg.ir.ranks import (
     Ahead,
     Fair,
@@ -214,6 +215,45 @@ class TestMemory:
         assert sound("", "released") and not sound("", "fenced")
         assert sound(region + fence, "fenced")
         assert not sound(fence, "fenced") and not sound(region, "fenced") and not sound(fence + region, "fenced")
+
+    def test_setters_of_one_cache_line_undo_each_other(self) -> None:
+        # Packed cells share a line, which a scalar store writes back as a whole; a line for each keeps them apart.
+        body = "    pld.system.notify(sig, 0, [me * {pitch}, 0], 1000 + me, op=pld.NotifyOp.Set)\n"
+        for pitch, kept in ((1, False), (16, True)):
+            params = "sig: pld.DistributedTensor[[48, 1], pl.INT32]"
+            program = kernel(params, body.format(pitch=pitch))
+
+            def whole(memory: str, program: Program = program, pitch: int = pitch) -> bool:
+                runs = [run_ranks(program, 3, {}, schedule=s, memory=memory) for s in schedules(3, 20)]
+                cells = [[int(r.signals["sig"][0][k * pitch, 0]) for k in range(3)] for r in runs]
+                return all(c == [1000, 1001, 1002] for c in cells)
+
+            assert whole("fenced") is kept
+            assert whole("released"), "the default model keeps elements apart"
+
+    def test_a_scalar_read_is_stale_until_the_cache_is_invalidated(self) -> None:
+        body = (
+            "    if me == 0:\n"
+            "        pld.tensor.put(data, 1, x)\n"
+            "        pl.system.cacheinvalid(data, [1, 8], [0, 0])\n"
+            "        pl.system.fence()\n"
+            "        pld.system.notify(sig, 1, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)\n"
+            "    else:\n"
+            "        before = pl.tensor.read(data, [0, 0])\n"
+            "        pld.system.wait(sig, [0, 0], 1, cmp=pld.WaitCmp.Ge)\n"
+            "{marker}"
+            "        after = pl.tensor.read(data, [0, 0])\n"
+            "        z = pl.tensor.write(y, [0, 0], after)\n"
+        )
+
+        def values(marker: str) -> set[float]:
+            program = kernel(f"{XY}, {DATA}, {SIG}", body.format(marker=marker))
+            inputs = {"x": ROW + 7, "data": ROW * 0}
+            runs = [run_ranks(program, 2, inputs, schedule=s, memory="fenced") for s in schedules(2, 20)]
+            return {float(r.outputs[1]["y"][0, 0]) for r in runs}
+
+        assert values("") == {0.0, 7.0}
+        assert values("        pl.system.cacheinvalid()\n") == {7.0}
 
 
 class TestSignalReuse:
