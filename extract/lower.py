@@ -261,7 +261,7 @@ class _FunctionLowering:
     def _kept(self, s: Statement) -> Statement:
         match s:
             case Op():
-                op = replace(s, operands=tuple(map(self.sub, s.operands)))
+                op = Op(s.name, tuple(map(self.sub, s.operands)), s.attrs, s.results, s.span)
                 price = self.parent.pricer.written(op)
                 if isinstance(price, Refusal):
                     raise error("TG022", f"{s.name}: {price.reason}", s.span, hint=price.hint)

@@ -83,20 +83,29 @@ def _region(block: Block, run: list[int], users: dict[str, list[int]]) -> Region
 def encodable(op: Op, fixed: frozenset[str]) -> bool:
     """Return whether the operation can be a term: declared, pure, scalars and tiles only, literal dims."""
     dims = _term_dims(op.name)
-    if dims is None or len(op.results) != 1 or op.results[0].name in fixed:
+    if dims is None or len(op.results) != 1:
         return False
-    t = op.results[0].type
-    if not isinstance(t, TileType | ScalarType) or _has_memref(t):
+    result = op.results[0]
+    if result.name in fixed or not _takes(result.type) or "attrs" in op.attrs:
+        return False
+    if isinstance(result.type, TileType) and result.type.memref is not None:
         return False
     for is_dims, o in zip(dims, op.operands):
-        if o is None:
-            continue
-        if is_dims:
-            if not all(isinstance(d, Const) for d in o):  # type: ignore[union-attr]
+        kind = type(o)
+        if kind is Value:
+            if is_dims or not _takes(o.type):  # type: ignore[union-attr]
                 return False
-        elif not _is_leaf(o):
+        elif kind is tuple:
+            if not is_dims or not all(type(d) is Const for d in o):  # type: ignore[union-attr]
+                return False
+        elif o is not None and (is_dims or kind is not Const):
             return False
-    return "attrs" not in op.attrs
+    return True
+
+
+def _takes(t: Type) -> bool:
+    kind = type(t)
+    return kind is TileType or kind is ScalarType
 
 
 @lru_cache(maxsize=1024)
@@ -106,14 +115,6 @@ def _term_dims(name: str) -> tuple[bool, ...] | None:
     if decl is None or not is_term(decl):
         return None
     return tuple(p.kind is Kind.DIMS for p in decl.operand_params)
-
-
-def _is_leaf(o: Operand) -> bool:
-    return isinstance(o, Const) or (isinstance(o, Value) and isinstance(o.type, TileType | ScalarType))
-
-
-def _has_memref(t: Type) -> bool:
-    return isinstance(t, TileType) and t.memref is not None
 
 
 def _is_barrier(s: Statement) -> bool:
