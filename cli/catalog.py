@@ -301,7 +301,8 @@ def _short(legality: dict[str, Any] | None) -> str:
 
 
 def _op_text(row: dict[str, Any]) -> str:
-    lines = [f"pl.{row['name']}({_operands(row)})" + (f", also {row['unified']}" if row["unified"] else "")]
+    name = row["name"] if row["name"].startswith("pld.") else f"pl.{row['name']}"
+    lines = [f"{name}({_operands(row)})" + (f", also {row['unified']}" if row["unified"] else "")]
     lines += [f"  {line}" for line in row["doc"].splitlines()]
     lines += [f"  family: {row['family']}; effect: {row['effect']}; PTO: {row['pto'] or 'none'}"]
     for p in (*row["operands"], *row["attributes"]):

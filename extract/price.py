@@ -23,6 +23,8 @@ from ..rules.terms import child_params
 Objective = Literal["cycles", "instructions", "accuracy"]
 OBJECTIVES: tuple[Objective, ...] = ("cycles", "instructions", "accuracy")
 
+#: Communication and memory markers: ordered statements nobody chooses between, priced by the communication model.
+_ORDERED = ("pld.", "system.")
 #: Operations that only rename storage, or tell tilegg something: no instruction.
 FREE = frozenset({"tile.reshape", "tile.reinterpret_view", "tile.slice", "tile.set_validshape", "tile.assume"})
 
@@ -107,7 +109,7 @@ class Pricer:
 
     def operation(self, decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]) -> Price | Refusal:
         """Return the price of an operation other than a cast by its operand and result types."""
-        if decl.pto is None or decl.name in FREE or isinstance(result, ScalarType):
+        if decl.pto is None or decl.name in FREE or isinstance(result, ScalarType) or decl.name.startswith(_ORDERED):
             return NOTHING
         key = (decl.name, tuple(types), result, tuple(sorted((k, repr(v)) for k, v in attrs.items())))
         found = self._memo.get(key)

@@ -66,4 +66,4 @@ def _offset(view: View, index: tuple[int, ...]) -> int:
     """Return the byte of an element, counted from the start of a slice; raises IndexError outside the view."""
     if any(not 0 <= i < n for i, n in zip(index, view.array.shape)):
         raise IndexError(f"element {list(index)} lies outside {list(view.array.shape)}")
-    return view.offset + sum(i * s for i, s in zip(index, view.array.strides))
+    return int(view.offset + sum(i * s for i, s in zip(index, view.array.strides)))

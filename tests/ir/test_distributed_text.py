@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tilegg import lower
 from tilegg.ir.diagnostics import TileggError
 from tilegg.ir.dtypes import INT32, INT64
 from tilegg.ir.enums import AbiEnum, AtomicType, NotifyOp, ReduceOp, WaitCmp
-from tilegg.ir.program import Op, walk
+from tilegg.ir.program import Op, Program, walk
 from tilegg.ir.text import parse, parse_with_remarks, print_program
 from tilegg.ir.types import CONTEXT, POINTER, TensorType, scalar
 from tilegg.ir.verify import verify
@@ -125,3 +126,22 @@ def test_a_context_is_no_tensor() -> None:
         parse_line("b = pld.alloc_window_buffer([4, 4])")
     with pytest.raises(TileggError, match="TG008"):
         parse_line("b = pld.alloc_window_buffer(0)")
+
+
+def primitives(program: Program) -> list[Op]:
+    """Return the operations that have an instruction of their own, in program order."""
+    staged = ("pld.tensor.", "pld.system.defer_wait")
+    ops = [s for f in program.functions for s in walk(f.body) if isinstance(s, Op)]
+    return [s for s in ops if s.name.startswith(("pld.", "system.")) and not s.name.startswith(staged)]
+
+
+@pytest.mark.parametrize("arch", ["a2a3", "a5"])
+def test_lowering_leaves_communication_as_it_stands(arch: str) -> None:
+    seen = 0
+    for line in ACCEPTED:
+        program = parse_line(line)
+        want = primitives(program)
+        if want:
+            assert primitives(lower(program, arch).program) == want, line
+            seen += 1
+    assert seen > 15
