@@ -58,7 +58,8 @@ class Calls(Arguments):
             return self._call_of_value(node, names, written, used)
         target = self.targets.get(text)
         if target is None:
-            target = self.targets[text] = resolve(text)
+            # Near misses are looked for in programs, not in floods of unknown words.
+            target = self.targets[text] = resolve(text, hints=len(self.targets) < 200)
         if len(target.plans) == 1 and not target.unified:
             return self._declared(target.plans[0], node, (), names, written, used)
         special = self._special(text, node)

@@ -72,10 +72,10 @@ _STAGED = ("put", "get")
 _NAMESPACES = ("tile", "tensor", "system", "array", "prefetch")
 
 
-def resolve(text: str) -> Target:
+def resolve(text: str, hints: bool = True) -> Target:
     """Return what a call of ``text`` (``pl.tile.add``, ``pl.add``) means.
 
-    A unified spelling gives all candidates, to be chosen by operand kinds.
+    A unified spelling gives all candidates, to be chosen by operand kinds. With ``hints``, near misses are named.
     """
     prefix, _, rest = text.partition(".")
     name = rest if prefix == "pl" else text
@@ -90,7 +90,7 @@ def resolve(text: str) -> Target:
             # On two scalars the unified spelling is plain arithmetic.
             found += [n for n in (f"scalar.{short}",) if n in OPS and n not in found]
             return Target(text, tuple(plan(n) for n in found), unified=True)
-        return Target(text, (), hint=did_you_mean(short, [*UNIFIED, *_SHORT], "pl."))
+        return Target(text, (), hint=did_you_mean(short, [*UNIFIED, *_SHORT], "pl.") if hints else "")
     if prefix == "pld" and space == "pld":
         found = [n for n in (f"pld.{s}.{short}" for s in (*_NAMESPACES, "system")) if n in OPS]
         if short in _STAGED:
@@ -99,6 +99,6 @@ def resolve(text: str) -> Target:
             return Target(text, tuple(plan(n) for n in found), unified=len(found) > 1)
     known = [n.rpartition(".")[2] for n in OPS if n.startswith(space + ".")]
     dotted = text[: len(text) - len(short)]
-    hint = did_you_mean(short, known, dotted)
+    hint = did_you_mean(short, known, dotted) if hints else ""
     namespaced = prefix in ("pl", "pld") and (space in _NAMESPACES or space.startswith("pld."))
     return Target(text, (), hint=hint, namespaced=namespaced)

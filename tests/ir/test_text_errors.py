@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tilegg.ir.diagnostics import TileggError
-from tilegg.ir.text import parse
+from tilegg.ir.text import parse, parse_with_remarks
 
 sys.path.insert(0, str(Path(__file__).parent))
 from text_kernels import SOFTMAX, incore
@@ -190,7 +190,8 @@ def test_deep_nesting_is_refused_not_fatal():
     "junk",
     [
         "@$%^" * 2_500_000, "x" * 10_000_000, "\n" * 10_000_000, " " * 10_000_000, "(" * 10_000_000, '"' * 9_999_999,
-        "x = y\n" * 1_600_000, "x = y\n" * 150_000, "x = [" + "1," * 300_000 + "]", "x=y;" * 2_500_000, "#" * 10_000_000, "1" * 10_000_000, "[[" * 5_000_000, "\t \n" * 3_000_000,
+        "x = y\n" * 1_600_000, "x = y\n" * 150_000, "x = [" + "1," * 300_000 + "]",
+        "x=y;" * 2_500_000, "#" * 10_000_000, "1" * 10_000_000, "[[" * 5_000_000, "\t \n" * 3_000_000,
     ],
     ids=str.__len__,
 )  # fmt: skip
@@ -198,6 +199,12 @@ def test_ten_megabytes_of_junk_are_answered_in_seconds(junk):
     start = time.process_time()
     failures(junk)
     assert time.process_time() - start < 20
+
+
+def test_a_flood_of_unknown_operations():
+    start = time.process_time()
+    _, remarks = parse_with_remarks(incore("\n".join(f"pl.tile.expx{i}(n)" for i in range(5000))))
+    assert len(remarks) == 5000 and time.process_time() - start < 10
 
 
 def test_a_text_beyond_the_limit():

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tilegg.ir.dtypes import BF16, BOOL, FP32, INDEX, INT8, INT32
+from tilegg.ir.dtypes import BF16, BOOL, FP32, INDEX, INT8, INT32, INT64
 from tilegg.ir.program import Const, For, If, Op, Return, Scope, Value, Verbatim, While, walk
 from tilegg.ir.text import parse, parse_with_remarks, print_program
 from tilegg.ir.types import OpaqueType, TensorType, TupleType, scalar, tensor, tile
@@ -117,6 +117,18 @@ def test_an_undefined_name_in_a_shape_is_a_dynamic_dimension_with_a_warning():
 )  # fmt: skip
 def test_spellings_resolve_by_operand_kinds(written, wanted):
     assert ops(LOAD + f"r = {written}\nreturn r")[-1].name == wanted
+
+
+def test_signed_scalars_meet_in_the_wider_dtype():
+    params = "a: pl.INT32, b: pl.INT64, x: pl.Tensor[[64], pl.INT32]"
+    first, second = ops("c = a + b\nd = pl.tensor.read(x, 3)\nreturn c, d", params=params)
+    assert first.result.type == scalar(INT64) and second.operands[1] == (Const(3),)
+
+
+def test_values_of_unknown_type_are_indexed_as_they_stand():
+    f = read("u = pl.array.create(8, pl.INT32)\nu[n + 1] = 5\na = u[n]\nb = u[0:n, :]\nreturn a, b")
+    assert [s.name for s in f.body if isinstance(s, Op)][1:] == ["scalar.add", "setitem", "getitem", "getitem"]
+    assert f.body.statements[4].operands[1:] == (Verbatim("0:n"), Verbatim(":"))
 
 
 def test_a_scalar_minus_a_tile():

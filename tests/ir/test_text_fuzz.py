@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (one program a line)
 """Mutated texts: reading one either raises a diagnostic or gives a sound program that reads back the same."""
 
 import re
@@ -11,8 +12,8 @@ from tilegg.ir.text import parse, print_program
 from tilegg.ir.verify import verify
 
 sys.path.insert(0, str(Path(__file__).parent))
-from text_kernels import KERNELS, incore
 from test_text_ssa import BODIES, SCALARS
+from text_kernels import KERNELS, incore
 
 TEXTS = [*KERNELS.values(), *(incore(b, params=SCALARS) for b in BODIES.values())]
 _TOKEN = re.compile(r"\w+|\n *|[^\w\s]| +")

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (one program a line)
 """Reassigned names become SSA values: carried through loops, merged after branches."""
 
 import sys
