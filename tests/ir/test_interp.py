@@ -154,9 +154,8 @@ class TestCasts:
         assert (direct.tolist(), hops.tolist()) == ([10], [11])
 
     def test_there_is_no_arithmetic_on_fp8_codes(self):
-        f = elementwise(lambda k, x: k.add(x, x), FP8E4M3FN)
         with pytest.raises(TileggError, match="no arithmetic on FP8E4M3FN") as caught:
-            run(f, {"x": np.zeros((4, 16), np.uint8)})
+            elementwise(lambda k, x: k.add(x, x), FP8E4M3FN)
         assert caught.value.diagnostics[0].code == "TG007"
 
 
