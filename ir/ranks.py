@@ -40,6 +40,9 @@ __all__ = [
 #: Inputs of a run: per rank, the same for all, or a function of the rank.
 Inputs = Sequence[Mapping[str, Any]] | Mapping[str, Any] | Callable[[int], Mapping[str, Any]]
 
+#: Makes the result of a finished run.
+Finish = Callable[[World], RankResult]
+
 _codes: dict[tuple[int, ...], tuple[tuple[Function, ...], dict[str, RankCode]]] = {}
 _KEPT = 64
 
@@ -54,6 +57,7 @@ def run_ranks(
     dims: Mapping[str, int] | None = None,
     memory: str = "released",
     trace: bool = False,
+    undefined: str = "report",
     max_steps: int = MAX_STEPS,
 ) -> RankResult:
     """Run a function on ``ranks`` ranks and return what they leave behind.
@@ -63,7 +67,9 @@ def run_ranks(
     ``schedule``: a :class:`Schedule`, the choices of an earlier run or their text, or a seed for random choices;
     default: ranks take turns and writes are visible at once.
     ``memory``: ``"released"``: a notify makes all earlier writes of its rank visible first; ``"fenced"``: only
-    ``pl.system.cacheinvalid`` and ``pl.system.fence`` in the program do. ``dims``: values of dynamic dimensions; a
+    ``pl.system.cacheinvalid`` and ``pl.system.fence`` in the program do. ``undefined``: ``"report"`` reads of undefined
+    window elements, or ``"allow"`` them (for programs that load whole blocks and mask afterwards); they give poison
+    either way. ``dims``: values of dynamic dimensions; a
     dimension that only signal windows have is the number of ranks. ``max_steps``: statements each rank may execute.
 
     Raises TG030 when the inputs do not fit, TG040 for an unknown schedule or memory model. What goes wrong during the
@@ -75,36 +81,51 @@ def run_ranks(
     codes = _compile((program,) if isinstance(program, Function) else program.functions)
     space = Memory(ranks)
     if isinstance(program, Program) and level_of(f) == HOST:
-        return _run_host(program, f, codes, space, inputs, dict(dims or {}), schedule, memory, trace, max_steps)
-    setups = _bind(f, ranks, inputs, dict(dims or {}), space, program)
-    programs = [_program(codes[f.name], codes, s, max_steps) for s in setups]
-    world = World(space, programs, model=memory, trace=trace)
+        setup = _run_host(program, f, codes, space, inputs, dict(dims or {}), max_steps)
+    else:
+        setup = _run_kernels(program, f, codes, space, inputs, dict(dims or {}), max_steps)
+    programs, finish = setup
+    world = World(space, programs, model=memory, trace=trace, undefined=undefined)
     world.run(as_schedule(schedule), PERFORM, ARRIVE, OTHER)
-    outputs = []
-    for s, results in zip(setups, world.results):
-        own = [v for v in results if not any(v is w for w in s.windows.values())]
-        outputs.append(collect(s.plain, s.plain_values, tuple(own)))
-    slices = {name: [s.windows[name] for s in setups] for name in setups[0].windows}
-    return _result(world, tuple(outputs), slices)
+    return finish(world)
+
+
+def _run_kernels(
+    program: Program | Function, f: Function, codes: dict[str, RankCode], space: Memory, inputs: Inputs,
+    dims: dict[str, int], max_steps: int,
+) -> tuple[list[Rank], Finish]:  # fmt: skip
+    """Prepare one kernel on every rank."""
+    setups = _bind(f, space.ranks, inputs, dims, space, program)
+    programs = [_program(codes[f.name], codes, s, max_steps) for s in setups]
+
+    def finish(world: World) -> RankResult:
+        outputs = []
+        for s, results in zip(setups, world.results):
+            own = [v for v in results if not any(v is w for w in s.windows.values())]
+            outputs.append(collect(s.plain, s.plain_values, tuple(own)))
+        return _result(world, tuple(outputs), {name: [s.windows[name] for s in setups] for name in setups[0].windows})
+
+    return programs, finish
 
 
 def _run_host(
     program: Program, f: Function, codes: dict[str, RankCode], space: Memory, inputs: Inputs, dims: dict[str, int],
-    schedule: Any, memory: str, trace: bool, max_steps: int,
-) -> RankResult:  # fmt: skip
-    """Run a host program: its inputs are given once, and its outputs come as the only element of ``outputs``."""
+    max_steps: int,
+) -> tuple[list[Rank], Finish]:  # fmt: skip
+    """Run a host function and prepare its tasks; its inputs are given once, its outputs are the only element."""
     values, names = bind_inputs(f, _inputs_of(inputs, 0, 1), dims)
     try:
         host = run_host(program, f, codes, values, names, space, max_steps)
     except MEANING_ERRORS as problem:
         raise error("TG032", f"{f.name} cannot be evaluated", f.span, reason=str(problem)[:200]) from problem
     machines = [RankMachine(codes, max_steps, r, space.ranks) for r in range(space.ranks)]
-    programs = [rank_program(tasks, m) for tasks, m in zip(host.tasks, machines)]
-    world = World(space, programs, model=memory, trace=trace)
-    world.run(as_schedule(schedule), PERFORM, ARRIVE, OTHER)
-    slices = {name: [w.on(r) for r in range(space.ranks)] for name, w in host.windows.items()}
-    own = tuple(v for v in host.results if not isinstance(v, HostWindow))
-    return _result(world, (collect(f, values, own),), slices)
+
+    def finish(world: World) -> RankResult:
+        slices = {name: [w.on(r) for r in range(space.ranks)] for name, w in host.windows.items()}
+        own = tuple(v for v in host.results if not isinstance(v, HostWindow))
+        return _result(world, (collect(f, values, own),), slices)
+
+    return [rank_program(tasks, m) for tasks, m in zip(host.tasks, machines)], finish
 
 
 @dataclass

@@ -33,12 +33,17 @@ _WAITS = ("pld.system.wait", "pld.system.defer_wait")
 class World:
     """Ranks, windows, writes on their way, and what has happened so far."""
 
-    def __init__(self, memory: Memory, programs: Sequence[Rank], *, model: str, trace: bool) -> None:
+    def __init__(
+        self, memory: Memory, programs: Sequence[Rank], *, model: str, trace: bool, undefined: str = "report"
+    ) -> None:
+        if undefined not in ("report", "allow"):
+            raise error("TG040", f"unknown treatment of undefined reads {undefined!r}", hint="known: report, allow")
         if model not in MEMORY_MODELS:
             raise error("TG040", f"unknown memory model {model!r}", hint=f"known: {', '.join(MEMORY_MODELS)}")
         n = memory.ranks
         self.memory, self.programs, self.fenced = memory, programs, model == "fenced"
         self.ranks = n
+        self.strict = undefined == "report"
         self.requests: list[Request | None] = [None] * n
         self.results: list[tuple[Any, ...]] = [()] * n
         self.runnable = [False] * n
@@ -195,7 +200,7 @@ class World:
         region = view.region(owner, part)
         if self.pending[rank]:
             self.settle(rank, region)
-        if not view.window.complete[owner] and not view.mask(owner)[index].all():
+        if self.strict and not view.window.complete[owner] and not view.mask(owner)[index].all():
             where = f"{region.window} on rank {owner}"
             self.report(
                 "undefined read", f"rank {rank} reads undefined elements of {where}", (rank,), (request.plan.statement,)

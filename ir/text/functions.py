@@ -167,6 +167,8 @@ def _check_argument(callee: str, param: Param, operand: Operand, sizes: dict[str
         if want.dtype is not got.dtype and not (want.dtype.is_int and got.dtype.is_int):
             raise error("TG007", message, span)
     elif isinstance(want, TileType | TensorType) and isinstance(got, TileType | TensorType):
+        if isinstance(want, TensorType) and isinstance(got, TensorType) and want.is_window and not got.is_window:
+            raise error("TG006", message, span, hint="peers can address windows only")
         if want.dtype is not got.dtype:
             raise error("TG007", message, span)
         if not _unify(want.shape, got.shape, sizes):
