@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from typing import cast
 
@@ -9,9 +10,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
 from xdsl.ir import Operation
 from xdsl.parser import Parser
-from xdsl.utils.exceptions import DiagnosticException, ParseError
+from xdsl.parser.generic_parser import ParserState
+from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
+from xdsl.utils.lexer import Input
+from xdsl.utils.mlir_lexer import MLIRLexer
 
-from ...ir.diagnostics import Span, TileggError, error
+from ...ir.diagnostics import Span, error
+from .base import PtoOp
 from .dialect import pto_context
 
 
@@ -26,11 +31,18 @@ class _Lines:
         return line, offset - self.starts[line - 1] + 1
 
 
+class _Lexer(MLIRLexer):
+    """The library's lexer with a pattern for strings that takes linear time on an unclosed quote."""
+
+    _unescaped_characters_regex = re.compile(r'"[^"\\\n\v\f]*(?:\\(?:["nt\\]|[0-9A-Fa-f]{2})[^"\\\n\v\f]*)*"')
+
+
 class PtoParser(Parser):
     """The library's parser; with a file name, operations without a location get their place in that file."""
 
     def __init__(self, context: Context, text: str, filename: str | None) -> None:
-        super().__init__(context, text, filename or "<pto>")
+        super().__init__(context, "")
+        self._parser_state = ParserState(_Lexer(Input(text, filename or "<pto>")))
         self.filename = None if filename is None else StringAttr(filename)
         self.lines = _Lines(text)
         self._start = 0
@@ -41,6 +53,16 @@ class PtoParser(Parser):
         if self.filename is not None and isinstance(op.location, UnknownLoc):
             line, column = self.lines.at(offset)
             op.location = FileLineColLoc(self.filename, IntAttr(line), IntAttr(column))
+        return op
+
+    def _parse_generic_operation(self, op_type: type[Operation]) -> Operation:
+        op = super()._parse_generic_operation(op_type)
+        if isinstance(op, PtoOp):
+            # The custom text can only be written for the right operands and attributes.
+            try:
+                op.get_irdl_definition().verify(op)
+            except VerifyException as problem:
+                self.raise_error(f"{op.name}: {problem}", self._start)
         return op
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
@@ -66,18 +88,19 @@ def parse_pto(text: str, filename: str | None = None) -> ModuleOp:
     """
     if not _CONTEXT:
         _CONTEXT.append(pto_context())
-    parser = PtoParser(_CONTEXT[0], text, filename)
+    where = _Lines(text)
+    parser: PtoParser | None = None
     try:
+        # The first token is read already here.
+        parser = PtoParser(_CONTEXT[0], text, filename)
         return parser.parse_module()
     except ParseError as problem:
-        raise _malformed(problem.msg, problem.span.start, problem.span.end, parser) from None
+        start, end = cast(int, problem.span.start), cast(int, problem.span.end)
+        message = problem.msg
     except (DiagnosticException, ValueError, OverflowError) as problem:
-        raise _malformed(str(problem), parser.pos, parser.pos + 1, parser) from None
+        start = 0 if parser is None else parser.pos
+        end, message = start + 1, str(problem)
     except RecursionError:
-        raise _malformed("the text is nested too deeply", 0, 1, parser) from None
-
-
-def _malformed(message: str, start: object, end: object, parser: PtoParser) -> TileggError:
-    first, last = (parser.lines.at(cast(int, offset)) for offset in (start, end))
-    span = Span(parser.lexer.input.name, *first, *last)
-    return error("TG027", f"malformed assembly: {message.strip()}", span)
+        start, end, message = 0, 1, "the text is nested too deeply"
+    span = Span(filename or "<pto>", *where.at(start), *where.at(end))
+    raise error("TG027", f"malformed assembly: {message.strip()}", span)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tilegg.codegen.pto.api import (
     DYNAMIC,
     ModuleBuilder,
@@ -243,3 +247,54 @@ def test_findings_are_limited_and_ordered() -> None:
     found = verify_module(parse_pto(head + bad * 50 + "  return\n}", filename="x.pto"))
     assert len(found) == 20
     assert [d.span.line for d in found if d.span] == list(range(2, 22))
+
+
+def test_an_unclosed_quote_is_refused_at_once() -> None:
+    with pytest.raises(TileggError):
+        parse_pto('func.func @k() attributes {x = "' + "a" * 100_000)
+
+
+TOKENS = re.findall(r"%\w+|[\w.]+|\S", ALIASED)
+PIECES = [
+    *sorted(set(TOKENS)),
+    "-1",
+    "99999999999999999999",
+    '"',
+    "\\",
+    "\x00",
+    "é",
+    "loc(",
+    "0x",
+    "array<i32: 1>",
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, len(TOKENS) - 1), st.sampled_from(PIECES), st.booleans())
+def test_any_damage_is_a_diagnostic(place: int, piece: str, insert: bool) -> None:
+    tokens = TOKENS[:place] + [piece] + TOKENS[place + (0 if insert else 1) :]
+    try:
+        module = parse_pto(" ".join(tokens))
+    except TileggError as refused:
+        assert refused.diagnostics[0].code == "TG027"
+        return
+    text = print_pto(module)
+    assert print_pto(parse_pto(text)) == text
+    assert all(finding.code == "TG023" for finding in verify_module(module, "a5"))
+
+
+def test_building_and_printing_take_linear_time() -> None:
+    # A bound far above the usual 0.05 ms an instruction, so that a busy machine passes and a quadratic step fails.
+    def seconds(count: int) -> float:
+        start = time.process_time()
+        function = ModuleBuilder().function("k", [("p", ptr_type("f32"))])
+        tile = function.body.alloc(tile_type("f32", 32, 64))
+        for i in range(count):
+            function.body.at(Span("k.py", i + 1, 1, i + 1, 2))
+            function.body.dps("tadd", [tile, tile], [tile])
+        function.finish()
+        print_pto(function.op.parent_op())  # type: ignore[arg-type]
+        return time.process_time() - start
+
+    seconds(200)
+    assert min(seconds(10_000) for _ in range(2)) < 3.0
