@@ -21,6 +21,7 @@ from ..rewrite.region import Region
 from ..rules.paths import Hop, Road, roads
 from ..rules.rule import RULES
 from ..rules.terms import child_params
+from .inplace import written_needs_copy
 from .lowered import Totals
 from .price import Pricer, Refusal
 
@@ -68,7 +69,7 @@ class _Plain:
         roots = [c for c, op in zip(op_class, self.region.ops) if op.result.name in self.region.roots]
         graph = Graph(
             self.classes, self.types, op_class, list(range(first)), list(dict.fromkeys(roots)), self.sets,
-            "saturated",
+            "saturated", frozenset(i for i, v in enumerate(self.region.leaves) if v.name in self.region.dying),
         )  # fmt: skip
         return Plain(graph, Totals(self.count, self.cycles, self.inexact), self.legal)
 
@@ -95,14 +96,16 @@ class _Plain:
         children = tuple(self._child(op.operands[p]) for p in child_params(decl))
         t = op.result.type
         node = Node(OPERATION, decl, t, op.attrs, op.operands, children, origin=i, key=self._key(op))
-        return self._priced(node, t)
+        return self._priced(node, t, bool(decl.inout) and written_needs_copy(self.region, op))
 
     def _key(self, op: Op) -> tuple[int, ...]:
         return argument_codes(op) if self.keys else ()
 
-    def _priced(self, node: Node, t: Any) -> int:
+    def _priced(self, node: Node, t: Any, copied: bool = False) -> int:
         c = self._class(node, t)
         price = self.pricer.node_of(self.types, self.sets, node)
+        if copied and not isinstance(price, Refusal):
+            price = self.pricer.with_copy(price, t)
         if isinstance(price, Refusal):
             self.legal = False
         else:

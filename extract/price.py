@@ -19,12 +19,15 @@ from ..rules.paths import roads
 from ..rules.rule import RULES
 from ..rules.target import Target
 from ..rules.terms import child_params
+from .inplace import needs_copy
 
 Objective = Literal["cycles", "instructions", "accuracy"]
 OBJECTIVES: tuple[Objective, ...] = ("cycles", "instructions", "accuracy")
 
 #: Communication and memory markers: ordered statements nobody chooses between, priced by the communication model.
 _ORDERED = ("pld.", "system.")
+#: Attributes that targets ask for by their own name.
+_WORDED = frozenset({"scale_alg", "group_axis"})
 #: Operations that only rename storage, or tell tilegg something: no instruction.
 FREE = frozenset({"tile.reshape", "tile.reinterpret_view", "tile.slice", "tile.set_validshape", "tile.assume"})
 
@@ -92,8 +95,19 @@ class Pricer:
         self._memo: dict[tuple[Any, ...], Price | Refusal] = {}
 
     def node(self, graph: Graph, node: Node) -> Price | Refusal:
-        """Return the price of an e-node."""
-        return self.node_of(graph.types, graph.values, node)
+        """Return the price of an e-node, with the copy that an in-place instruction may need."""
+        price = self.node_of(graph.types, graph.values, node)
+        if node.kind != OPERATION or node.decl is None or not node.decl.inout or isinstance(price, Refusal):
+            return price
+        return self.with_copy(price, node.type) if needs_copy(graph, node) else price
+
+    def with_copy(self, price: Price, t: Any) -> Price:
+        """Return the price of an instruction after a copy of the tile it overwrites."""
+        if self.target is None:
+            return Price(price.cycles + 1.0, price.instructions + 1, price.inexact)
+        rows, cols, phys = work_shape([t])
+        copy = cycles(self.target, Instr("tmov", (t.dtype.name, t.dtype.name), rows, cols, phys))
+        return Price(price.cycles + copy, price.instructions + 1, price.inexact)
 
     def node_of(
         self, class_types: Sequence[Type | None], values: Mapping[int, ValueSet], node: Node
@@ -109,6 +123,8 @@ class Pricer:
 
     def operation(self, decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]) -> Price | Refusal:
         """Return the price of an operation other than a cast by its operand and result types."""
+        if decl.composite:
+            return Refusal(f"{decl.name} is no instruction", "other operations take its place; none fits here")
         if decl.pto is None or decl.name in FREE or isinstance(result, ScalarType) or decl.name.startswith(_ORDERED):
             return NOTHING
         key = (decl.name, tuple(types), result, tuple(sorted((k, repr(v)) for k, v in attrs.items())))
@@ -186,7 +202,9 @@ class Pricer:
         if op.name == "tile.cast":
             saturation = op.attrs.get("saturation_mode")
             return self.hop(types[0], result, op.attrs.get("mode", "round"), saturation)  # type: ignore[arg-type]
-        return self.operation(decl, types, result, op.attrs)
+        price = self.operation(decl, types, result, op.attrs)
+        # Nothing tells that the overwritten value is dead: the copy is counted.
+        return self.with_copy(price, result) if decl.inout and isinstance(price, Price) else price
 
 
 @lru_cache(maxsize=16)
@@ -225,7 +243,11 @@ def _words(decl: OpDecl, attrs: dict[str, Any]) -> tuple[tuple[str, object], ...
         words.append(("cmp", COMPARISONS[attrs.get("cmp_type", 0)]))
     if attrs.get("high_precision"):
         words.append(("precision", "high"))
-    return tuple(words)
+    for name in _WORDED & decl.by_name.keys():
+        words.append((name, attrs.get(name, decl.defaults.get(name))))
+    if decl.name == "tile.tmov_x2zz":
+        words.append(("to", "zz"))
+    return tuple(sorted(words))
 
 
 def _tile_params(decl: OpDecl) -> list[str]:

@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Annotated, Any, NoReturn, get_args, get_origin, get_type_hints
 
+from .classification import Classification
 from .diagnostics import Span, error
 from .dtypes import DType
-from .types import ScalarType, TensorType, TileType, Type
+from .types import PtrType, ScalarType, TensorType, TileType, Type
 
 
 class Kind(Enum):
@@ -32,6 +33,7 @@ class Kind(Enum):
     SCALAR = "scalar"
     DIMS = "list of sizes or offsets"
     SCRATCH = "scratch tile"
+    POINTER = "pointer"
     ANY = "value"
     DTYPE = "dtype"
     MODE = "round mode"
@@ -55,7 +57,7 @@ class Kind(Enum):
 
 
 _OPERANDS = frozenset(
-    {Kind.TILE, Kind.TENSOR, Kind.WINDOW, Kind.ARRAY, Kind.SCALAR, Kind.DIMS, Kind.SCRATCH, Kind.ANY}
+    {Kind.TILE, Kind.TENSOR, Kind.WINDOW, Kind.ARRAY, Kind.SCALAR, Kind.DIMS, Kind.SCRATCH, Kind.POINTER, Kind.ANY}
 )
 
 # The annotations operations are declared with. To a type checker they are all "any array or number".
@@ -66,6 +68,7 @@ Array = Annotated[Any, Kind.ARRAY]
 Scalar = Annotated[Any, Kind.SCALAR]
 Dims = Annotated[Any, Kind.DIMS]
 Scratch = Annotated[Any, Kind.SCRATCH]
+Pointer = Annotated[Any, Kind.POINTER]
 AnyValue = Annotated[Any, Kind.ANY]
 DTypeAttr = Annotated[Any, Kind.DTYPE]
 Mode = Annotated[Any, Kind.MODE]
@@ -169,6 +172,7 @@ class OpDecl:
     placement: Placement | None = None
     inout: str = ""
     composite: bool = False
+    scalar: Classification | None = None
     transfer: list[Callable[..., Any]] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
@@ -213,6 +217,7 @@ def op(
     placement: Placement | None = None,
     inout: str = "",
     composite: bool = False,
+    scalar: Classification | None = None,
 ) -> Callable[[Callable[..., Any]], OpDecl]:
     """Declare an operation.
 
@@ -224,7 +229,7 @@ def op(
     documents leave open, so that no rule may depend on it; ``placement``: which core of a mixed kernel runs it,
     where its operands do not tell; ``inout``: the operand whose storage the instruction overwrites with the result
     (the language's value stays: a copy is due wherever it is read later); ``composite``: no instruction of any
-    target, other operations take its place.
+    target, other operations take its place; ``scalar``: the classification of a scalar or SIMT operation.
     """
 
     def declare(fn: Callable[..., Any]) -> OpDecl:
@@ -233,8 +238,9 @@ def op(
         params, wants_env = _read_signature(fn)
         doc = inspect.getdoc(fn) or ""
         decl = OpDecl(
-            name, params, fn, result, family, pto, effect, raw, target_defined, doc, wants_env, placement, inout, composite
-        )
+            name, params, fn, result, family, pto, effect, raw, target_defined, doc, wants_env, placement, inout,
+            composite, scalar,
+        )  # fmt: skip
         OPS[name] = decl
         if unified:
             UNIFIED.setdefault(unified, []).append(decl)
@@ -271,5 +277,7 @@ def kind_accepts(kind: Kind, t: Type) -> bool:
             return isinstance(t, TileType | TensorType)
         case Kind.SCALAR:
             return isinstance(t, ScalarType)
+        case Kind.POINTER:
+            return isinstance(t, PtrType)
         case _:
             return kind is Kind.ANY

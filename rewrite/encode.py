@@ -188,7 +188,8 @@ def read_graph(region: Region, codes: Sequence[tuple[int, ...]], rows: Rows, why
             if types[position] is None and node.type is not None:
                 types[position] = node.type
     roots = [op_class[i] for i, op in enumerate(region.ops) if op.result.name in region.roots]
-    return Graph(classes, types, op_class, leaf_class, list(dict.fromkeys(roots)))  # type: ignore[arg-type]
+    dying = frozenset(c for c, leaf in zip(leaf_class, region.leaves) if leaf.name in region.dying)
+    return Graph(classes, types, op_class, leaf_class, list(dict.fromkeys(roots)), dying=dying)  # type: ignore[arg-type]
 
 
 RawNode = tuple[str, tuple[int, ...]]

@@ -35,7 +35,10 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Classes of equal values; class numbers follow program order, so they are stable."""
+    """Classes of equal values; class numbers follow program order, so they are stable.
+
+    ``dying`` are the classes of leaves whose storage may be overwritten (see ``Region.dying``).
+    """
 
     classes: list[list[Node]]
     types: list[Type]
@@ -44,6 +47,7 @@ class Graph:
     roots: list[int]
     values: dict[int, ValueSet] = field(default_factory=dict)
     stopped: str = "saturated"
+    dying: frozenset[int] = frozenset()
 
     @property
     def size(self) -> int:

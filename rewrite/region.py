@@ -39,12 +39,17 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True)
 class Region:
-    """A run of pure operations: ``positions`` in the block, leaves in order of use, roots by name."""
+    """A run of pure operations: ``positions`` in the block, leaves in order of use, roots by name.
+
+    ``dying`` names the leaves whose storage is the region's to overwrite: tiles that an operation of the same
+    block makes and nothing outside the region reads.
+    """
 
     ops: tuple[Op, ...]
     positions: tuple[int, ...]
     leaves: tuple[Value, ...]
     roots: frozenset[str]
+    dying: frozenset[str] = frozenset()
 
 
 def regions(block: Block, fixed: frozenset[str]) -> list[Region]:
@@ -63,10 +68,15 @@ def regions(block: Block, fixed: frozenset[str]) -> list[Region]:
     for i, s in enumerate(block.statements):
         for name in uses(s):
             users.setdefault(name, []).append(i)
-    return [_region(block, run, users) for run in runs if run]
+    made = frozenset(s.result.name for s in block.statements if isinstance(s, Op) and s.name in _MAKERS and s.results)
+    return [_region(block, run, users, made) for run in runs if run]
 
 
-def _region(block: Block, run: list[int], users: dict[str, list[int]]) -> Region:
+#: Operations outside regions whose results have storage of their own.
+_MAKERS = frozenset({"tile.load", "tile.create", "tile.mgather"})
+
+
+def _region(block: Block, run: list[int], users: dict[str, list[int]], made: frozenset[str]) -> Region:
     ops = tuple(s for i in run if isinstance(s := block.statements[i], Op))
     inside = {op.result.name for op in ops}
     leaves: dict[str, Value] = {}
@@ -77,7 +87,8 @@ def _region(block: Block, run: list[int], users: dict[str, list[int]]) -> Region
                 leaves.setdefault(o.name, o)
     members = set(run)
     roots = frozenset(name for name in inside if not members.issuperset(users.get(name, ())))
-    return Region(ops, tuple(run), tuple(leaves.values()), roots)
+    dying = frozenset(name for name in leaves if name in made and members.issuperset(users.get(name, ())))
+    return Region(ops, tuple(run), tuple(leaves.values()), roots, dying)
 
 
 def encodable(op: Op, fixed: frozenset[str]) -> bool:

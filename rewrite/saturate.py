@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..ir.dtypes import DType
 from ..ir.program import Value
@@ -65,7 +65,7 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
     for i, c in enumerate([*graph.leaf_class, *graph.op_class]):
         if i in sets and (c not in values or _smaller(sets[i], values[c])):
             values[c] = sets[i]
-    return Graph(graph.classes, graph.types, graph.op_class, graph.leaf_class, graph.roots, values, outcome.stopped)
+    return replace(graph, values=values, stopped=outcome.stopped)
 
 
 _CAST_TABLES = frozenset({"val", "tile_cast"})

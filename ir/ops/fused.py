@@ -92,9 +92,16 @@ def _relu_set(total: vs.ValueSet, call: vs.Call) -> vs.ValueSet:
 
 
 @op("tile.addrelu", result=same_tile, pto="taddrelu", unified="addrelu", family=FUSED, target_defined=_NAN)
-def addrelu(lhs: Tile, rhs: Tile) -> Any:
+def addrelu(lhs: Tile, rhs: Tile, *, env: Env) -> Any:
     """max(lhs + rhs, 0)."""
-    return _relu(lhs + rhs)
+    return _relu(_wrapped(lhs + rhs, env.dtype(0)))
+
+
+def _wrapped(x: Any, dtype: DType) -> Any:
+    """Return a sum in its dtype: four-bit integers wrap before what follows sees them."""
+    if dtype.bits != 4 or not dtype.is_int:
+        return x
+    return (x << 4) >> 4 if dtype.signed else x & 15
 
 
 @addrelu.facts

@@ -316,6 +316,10 @@ def _extract_type(call: Call) -> Type:
     shape = dims_of(call.operands[3])
     if len(shape) != 2 or static(shape) is None:
         call.fail("TG008", f"needs a static rank-2 shape, got {shape_text(shape)}")
+    for i in (1, 2):
+        t = call.type(i)
+        if isinstance(t, ScalarType) and not t.dtype.is_int:
+            call.fail("TG006", f"{call.decl.operand_params[i].name} must be an integer, got {t}")
     starts = dims_of(call.operands[1:3])
     valid: list[Any] = []
     for axis, (limit, at, size) in enumerate(zip(src.shape, starts, shape)):
