@@ -47,6 +47,11 @@ CODES: dict[str, str] = {
     "TG051": "no rank can go on: a deadlock",
     "TG052": "undefined window contents are read",
     "TG053": "a distributed operation stands at a level where it cannot run",
+    "TG055": "a SIMT operation outside a SIMT body",
+    "TG056": "an operation that cannot run in a SIMT body",
+    "TG057": "a function is used both as SIMT code and as ordinary code",
+    "TG058": "an address space or cache policy that does not fit the memory operation",
+    "TG059": "SIMT threads disagree where all must take part",
     "TG040": "unknown target, objective, contract or option value",
     "TG090": "an internal fault of tilegg",
 }

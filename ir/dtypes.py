@@ -47,7 +47,7 @@ class DType:
 
     ``significand_bits`` counts the hidden bit; for a tapered format it is the widest.  ``pto`` is the
     spelling in PTO assembly, empty when the assembler has none; ``aliases`` are further names read in text,
-    in any letter case.
+    in any letter case.  ``packed_of``: the element of a packed pair in one register, which is opaque as a dtype.
     """
 
     name: str
@@ -63,6 +63,7 @@ class DType:
     nan: NanCode = "none"
     has_sign: bool = True
     taper: tuple[TaperField, ...] = ()
+    packed_of: str = ""
 
     def __repr__(self) -> str:
         return self.name
@@ -342,13 +343,21 @@ FP8E8M0: Final = DType(
 #: HiFloat4 (64-element groups with three-level scales) and task handles: names without element values.
 HF4: Final = DType("HF4", "opaque", 4, aliases=("hif4",))
 TASK_ID: Final = DType("TASK_ID", "opaque", 64)
+#: Packed pairs in one register of a SIMT thread (``v2f16`` ...): carriers of two elements, not element types.
+PACKED: Final = tuple(
+    DType(f"{row.name}X2", "opaque", 2 * row.bits, aliases=(alias,), packed_of=row.name)
+    for row, alias in (
+        (FP16, "v2f16"), (BF16, "v2bf16"), (FP32, "v2f32"), (FP8E4M3FN, "v2f8e4m3"), (FP8E5M2, "v2f8e5m2"),
+        (HF8, "hif8x2"), (FP4, "v2f4e2m1"), (FP4E1M2, "v2f4e1m2"),
+    )
+)  # fmt: skip
 
 #: Every dtype by name, in the order of declaration.
 DTYPES: Final[dict[str, DType]] = {
     row.name: row
     for row in (
         INT4, INT8, INT16, INT32, INT64, UINT4, UINT8, UINT16, UINT32, UINT64, BOOL, INDEX,
-        FP16, BF16, FP32, FP8E4M3FN, FP8E5M2, HF8, FP4, FP4E1M2, FP8E8M0, HF4, TASK_ID,
+        FP16, BF16, FP32, FP8E4M3FN, FP8E5M2, HF8, FP4, FP4E1M2, FP8E8M0, HF4, TASK_ID, *PACKED,
     )
 }  # fmt: skip
 

@@ -19,6 +19,7 @@ from .types import (
     UNKNOWN,
     Dim,
     OpaqueType,
+    PtrType,
     ScalarType,
     TensorType,
     TileType,
@@ -175,6 +176,8 @@ def merge_types(inferred: Type | None, written: Type | None, span: Span | None =
             return _merge_scalars(inferred, written, span)
         case TupleType(), TupleType() if len(inferred.items) == len(written.items):
             return TupleType(tuple(merge_types(a, b, span) for a, b in zip(inferred.items, written.items)))
+        case PtrType(), PtrType() if inferred == written:
+            return inferred
         case _, OpaqueType():
             return inferred
     raise _disagree(inferred, written, span)
@@ -252,6 +255,8 @@ def join_types(a: Type | None, b: Type | None, span: Span | None, what: str) -> 
         found = b if a is None or isinstance(a, OpaqueType) else a
         return UNKNOWN if found is None else found
     match a, b:
+        case PtrType(), PtrType() if a == b:
+            return a
         case ScalarType(), ScalarType():
             if a.dtype is b.dtype or (a.dtype.is_int and b.dtype.is_int and INDEX in (a.dtype, b.dtype)):
                 return a if a.dtype is not INDEX else b

@@ -100,7 +100,22 @@ class OpaqueType:
         return self.text
 
 
-Type = ScalarType | TensorType | TileType | TupleType | OpaqueType
+#: Address spaces of pointers: global memory, the unified buffer, a thread's or function's own stack.
+ADDRESS_SPACES = ("gm", "ub", "local")
+
+
+@dataclass(frozen=True, slots=True)
+class PtrType:
+    """A pointer to elements of one dtype in an address space; offsets count elements."""
+
+    dtype: DType
+    space: str = "gm"
+
+    def __str__(self) -> str:
+        return f"pointer to {self.dtype.name} in {self.space}"
+
+
+Type = ScalarType | TensorType | TileType | TupleType | PtrType | OpaqueType
 
 UNKNOWN = OpaqueType("pl.UnknownType")
 #: A window buffer or another allocation, and a communication context: types operations are declared on.

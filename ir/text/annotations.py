@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..diagnostics import TileggError, error
 from ..dtypes import DTYPES, DType
 from ..op import Kind
-from ..types import UNKNOWN, Dim, OpaqueType, TensorType, TupleType, Type, scalar, tile
+from ..types import ADDRESS_SPACES, UNKNOWN, Dim, OpaqueType, PtrType, TensorType, TupleType, Type, scalar, tile
 from .layout import DEFAULT_TENSOR_LAYOUT, TENSOR_LAYOUTS, is_implied
 from .module import Module
 from .source import did_you_mean, is_name
@@ -96,6 +96,8 @@ class TypeReader:
                 if len(parts) != 1:
                     raise self._fail("TG002", "pl.Scalar takes one dtype", node)
                 return scalar(self.dtype(parts[0]))
+            case "pl.Ptr":
+                return self._pointer(node, parts)
             case "tuple" | "pl.Tuple" | "Tuple":
                 if len(parts) == 1 and isinstance(parts[0], ast.List):
                     parts = parts[0].elts
@@ -105,6 +107,12 @@ class TypeReader:
             case None:
                 raise self._fail("TG002", "not a type", node)
         return self._opaque(name, name.rpartition(".")[2], node)
+
+    def _pointer(self, node: ast.Subscript, parts: Sequence[ast.expr]) -> Type:
+        space = parts[1].value if len(parts) == 2 and isinstance(parts[1], ast.Constant) else "gm"
+        if len(parts) > 2 or space not in ADDRESS_SPACES:
+            raise self._fail("TG004", "a pointer has a dtype and an address space", node, 'pl.Ptr[pl.FP32, "ub"]')
+        return PtrType(self.dtype(parts[0]), str(space))
 
     def dtype(self, node: ast.expr) -> DType:
         """Return the dtype named by ``pl.FP32``, ``"fp32"`` or a module-level name. Raises TG004."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..types import Dim, OpaqueType, ScalarType, TensorType, TileType, TupleType, Type
+from ..types import Dim, OpaqueType, PtrType, ScalarType, TensorType, TileType, TupleType, Type
 from .layout import WORD_PREFIX
 
 
@@ -19,6 +19,8 @@ def print_type(t: Type) -> str:
             return f"pl.Scalar[pl.{t.dtype.name}]"
         case TupleType():
             return f"tuple[{', '.join(print_type(i) for i in t.items)}]"
+        case PtrType():
+            return f'pl.Ptr[pl.{t.dtype.name}, "{t.space}"]'
         case OpaqueType():
             return t.text
 
