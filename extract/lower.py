@@ -33,6 +33,7 @@ from ..ir.program import (
     walk,
 )
 from ..rewrite.engine import Budget
+from ..rewrite.expand import expand
 from ..rewrite.graph import Graph
 from ..rewrite.knowledge import Knowledge
 from ..rewrite.region import Region, names_in_types, own_uses, regions, uses
@@ -103,13 +104,16 @@ class _Lowering:
 
     def run(self) -> Lowered:
         functions, reports, plain_totals = [], [], Totals()
-        for f in self.program.functions:
+        expanded = expand(self.program, self.target)
+        if self.options.after and expanded is not self.program:
+            self.options.after("expand", expanded)
+        for f in expanded.functions:
             work = _FunctionLowering(self, f)
             lowered, report = work.run()
             functions.append(lowered)
             reports.append(report)
             plain_totals += work.plain
-        result = replace(self.program, functions=tuple(functions))
+        result = replace(expanded, functions=tuple(functions))
         if self.options.after:
             self.options.after("extract", result)
         emitted = [i for r in reports for i in r.instructions]

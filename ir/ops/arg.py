@@ -199,8 +199,3 @@ def histogram(src: Tile, idx: Tile, *, byte: Int, env: Env) -> Any:
         found = ((row >> np.uint64(8 * byte)) & np.uint64(255))[keep]
         out[r] = np.bincount(found.astype(np.int64), minlength=256)
     return out
-
-
-@histogram.facts
-def _(src: vs.ValueSet, idx: vs.ValueSet, *, call: vs.Call) -> vs.ValueSet:
-    return vs.interval(0, 2**31 - 1, 0)

@@ -193,11 +193,6 @@ def pair_reduce_sum(tile: Tile) -> Any:
     return tile[:, 0::2] + tile[:, 1::2]
 
 
-@pair_reduce_sum.facts
-def _(tile: vs.ValueSet, *, call: vs.Call) -> vs.ValueSet:
-    return vs.add(tile, tile, call=call)
-
-
 @op("tile.pow", result=same_tile, pto="tpow", unified="pow", family=FUSED,
     target_defined="negative bases and integer exponents below zero")  # fmt: skip
 def tile_pow(lhs: Tile, rhs: Tile, tmp: Scratch = None, *, env: Env) -> Any:

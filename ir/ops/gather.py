@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import valueset as vs
 from ..diagnostics import error
 from ..dtypes import BF16, FP16, FP32, INT8, INT16, INT32, UINT8, UINT16, UINT32, DType
 from ..op import Call, Compare, Dims, DTypeAttr, Env, Int, Memory, Scalar, Scratch, Tensor, Tile, Word, op
@@ -139,11 +138,6 @@ def gather_mask(src: Tile, mask_pattern: Int, *, output_dtype: DTypeAttr = None,
     """One column of every group of 2 or 4 (mask patterns 1 to 6), or all columns (7); bits are kept."""
     _, group, at = PATTERNS[mask_pattern]
     return np.ascontiguousarray(src[:, at::group]).view(env.result.dtype.storage)
-
-
-@gather_mask.facts
-def _(src: vs.ValueSet, *, call: vs.Call) -> vs.ValueSet:
-    return vs.same(src, call=call) if call.attr("output_dtype") is None else vs.of_dtype(call.dtype)
 
 
 def _compare_type(call: Call) -> Type:
@@ -343,11 +337,6 @@ def extract(src: Tile, index_row: Scalar, index_col: Scalar, shape: Dims, *, tar
     if row < 0 or col < 0 or row + rows > src.data.shape[0] or col + cols > src.data.shape[1]:
         raise error("TG032", f"the window at [{row}, {col}] leaves the tile")
     return src.data[row : row + rows, col : col + cols].copy()
-
-
-@extract.facts
-def _(src: vs.ValueSet, index_row: vs.ValueSet, index_col: vs.ValueSet, *, call: vs.Call) -> vs.ValueSet:
-    return vs.same(src, call=call)
 
 
 # -- global memory ---------------------------------------------------------------------------------------
