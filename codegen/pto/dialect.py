@@ -8,12 +8,12 @@ from xdsl.context import Context
 from xdsl.dialects import arith, builtin, func, scf
 from xdsl.ir import Attribute, Dialect, Operation
 
-from . import comm, elements, gather, movement, scalars, sync, tiles, types, views
+from . import comm, elements, gather, movement, scalars, sort, sync, tiles, types, views
 from .base import PtoOp
 from .families import DPS_OPS
 from .words import WORD_ATTRS
 
-_MODULES = (views, tiles, movement, scalars, sync, comm, gather)
+_MODULES = (views, tiles, movement, scalars, sync, comm, gather, sort)
 
 
 def _declared() -> dict[str, type[Operation]]:

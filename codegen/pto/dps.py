@@ -5,8 +5,8 @@ A row gives the mnemonic and the operands in the order of the text::
     DpsRow("tsels", "mask src tmp? $scalar -> dst", ...)
 
 ``name`` is a tile, ``$name`` a signless integer or float scalar, ``!name`` an f32, ``%name`` a signless
-integer, ``+name`` any integer, ``#name`` an index, ``~name`` a tile or any scalar, ``@name`` a global view; a
-trailing ``?`` marks an optional operand. The classes are generated.
+integer, ``+name`` any integer, ``#name`` an index, ``~name`` a tile or any scalar, ``@name`` a global view,
+``&name`` a tile or a global view; a trailing ``?`` marks an optional operand. The classes are generated.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from .types import PartitionTensorViewType, TensorViewType, TileBufType
 from .words import WORD_ATTRS
 
 _TILE = BaseAttr(TileBufType)
+_VIEW = BaseAttr(PartitionTensorViewType) | BaseAttr(TensorViewType)
 _ANY_SCALAR = BaseAttr(IntegerType) | AnyFloatConstr
 _SIGNLESS = SignlessIntegerConstraint
 #: What each mark in a form admits.
@@ -62,7 +63,8 @@ _KINDS: dict[str, Any] = {
     "+": BaseAttr(IntegerType),
     "#": BaseAttr(IndexType),
     "~": _TILE | _ANY_SCALAR,
-    "@": BaseAttr(PartitionTensorViewType) | BaseAttr(TensorViewType),
+    "@": _VIEW,
+    "&": _TILE | _VIEW,
 }
 
 
@@ -104,6 +106,7 @@ class DpsRow:
         attrs: attribute name to word family (``"cmp"``), or to None for any attribute.
         inside: the attribute dictionary stands inside ``ins(...)``.
         order: operand names in the generic form's order, when it is not the text's.
+        more: optional operands only the generic form can give.
         surface: attribute name to its name in the custom text.
     """
 
@@ -114,6 +117,7 @@ class DpsRow:
     attrs: Mapping[str, str | None] = field(default_factory=dict)
     inside: bool = False
     order: str = ""
+    more: str = ""
     surface: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -121,14 +125,16 @@ def _slots(text: str) -> tuple[Slot, ...]:
     found = []
     for item in text.split():
         kind = item[0] if item[0] in _KINDS else ""
-        found.append(Slot(item.strip("$!%+#~@?"), kind, item.endswith("?")))
+        found.append(Slot(item.strip("$!%+#~@&?"), kind, item.endswith("?")))
     return tuple(found)
 
 
-def _layouts(ins: tuple[Slot, ...], outs: tuple[Slot, ...], order: tuple[str, ...]) -> list[Layout]:
+def _layouts(
+    ins: tuple[Slot, ...], outs: tuple[Slot, ...], more: tuple[Slot, ...], order: tuple[str, ...]
+) -> list[Layout]:
     """List the layouts for every choice of optional operands, none first."""
     both = ins + outs
-    optional = [slot.name for slot in both if slot.optional]
+    optional = [slot.name for slot in both + more if slot.optional]
     made = []
     for choice in product((False, True), repeat=len(optional)):
         absent = {name for name, there in zip(optional, choice, strict=True) if not there}
@@ -164,6 +170,12 @@ class DpsOp(PtoOp):
     def named(self) -> dict[str, SSAValue]:
         """Return the operands that are there, by name."""
         return dict(zip(self.layout().names, self._operands, strict=True))
+
+    def needs_generic(self) -> bool:
+        if not self.ROW.more:
+            return False
+        lay = self.layout()
+        return len(lay.ins) + len(lay.outs) != len(lay.names)
 
     def print(self, printer: Printer) -> None:
         lay = self.layout()
@@ -231,7 +243,8 @@ def make_op(row: DpsRow) -> type[DpsOp]:
     """Generate the operation class of a row."""
     ins_text, outs_text = row.form.split("->")
     ins, outs = _slots(ins_text), _slots(outs_text)
-    slots = {slot.name: slot for slot in ins + outs}
+    more = _slots(row.more)
+    slots = {slot.name: slot for slot in ins + outs + more}
     order = tuple(row.order.split()) or tuple(slots)
     segmented = sum(slot.optional for slot in slots.values()) > 1
     body: dict[str, Any] = {
@@ -240,7 +253,7 @@ def make_op(row: DpsRow) -> type[DpsOp]:
         "__doc__": f"``pto.{row.mnemonic}``: {row.form}.",
         "__annotations__": dict.fromkeys(("ROW", "LAYOUTS", "SEGMENTED", "SURFACE"), ClassVar),
         "ROW": row,
-        "LAYOUTS": _layouts(ins, outs, order),
+        "LAYOUTS": _layouts(ins, outs, more, order),
         "SEGMENTED": segmented,
         "SURFACE": row.surface,
     }

@@ -162,6 +162,31 @@ _SHUFFLES = (
     DpsRow("tsetval", "#offset $val -> dst", order="dst offset val"),
     DpsRow("tget_scale_addr", _UNARY, None, archchecks.only_a5),
     DpsRow("tprefetch", "@src -> dst"),
+    DpsRow(
+        "mgather",
+        "&mem &idx &scratch? -> dst",
+        attrs={"coalesce": "coalesce", "gatherOob": "gather_oob"},
+        order="mem idx dst scratch",
+    ),
+    DpsRow(
+        "mscatter",
+        "src &idx -> &mem",
+        attrs={
+            "coalesce": "coalesce",
+            "scatterAtomicOp": "scatter_atomic_op",
+            "scatterOob": "scatter_oob",
+            "scatterConflict": "scatter_conflict",
+        },
+    ),
+    *(
+        DpsRow(
+            f"t{n}",
+            "src #indexRow #indexCol -> dst",
+            attrs={"accToVecMode": None, "reluPreMode": "relu_pre_mode", **mode},
+            more="fp? %preQuantScalar?",
+        )
+        for n, mode in (("extract", {}), ("insert", {"tinsertMode": None}))
+    ),
 )
 _QUANTS = (
     DpsRow("tdequant", "src scale offset -> dst"),

@@ -322,6 +322,21 @@ class ReshapeOp(PtoOp):
 
 
 @irdl_op_definition
+class TassignOp(PtoOp):
+    """``%r = pto.tassign %t, %a : TILE -> TILE``: places a tile at an address in bytes (i64)."""
+
+    name = "pto.tassign"
+    tile = operand_def(TileBufType)
+    addr = operand_def(i64)
+    result = result_def(TileBufType)
+    assembly_format = "$tile `,` $addr attr-dict `:` type($tile) `->` type($result)"
+
+    def verify_(self) -> None:
+        if self._operands[0].type != self.results[0].type:
+            fail("the result must have the tile's type")
+
+
+@irdl_op_definition
 class TileValidRowsOp(PtoOp):
     """``%r = pto.tile_valid_rows %t : TILE -> index``."""
 

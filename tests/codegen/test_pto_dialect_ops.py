@@ -20,7 +20,7 @@ PTR = "!pto.ptr<f32>"
 HEADER = f"""
 func.func @k(%p: {PTR}, %q: !pto.ptr<i8>, %v: {V}, %w: {P}, %g: {S}, %f: {F}, %h: {F}, %i: {I}, %m: {M},
              %c: {C}, %acc: {ACC}, %sc: {SC}, %dyn: {DYN}, %x: f32, %n: i32, %l: i64, %a: index, %b: index,
-             %sess: !pto.async_session, %ev: !pto.async_event) {{
+             %vec: vector<4xi16>, %sess: !pto.async_session, %ev: !pto.async_event) {{
 """
 
 
@@ -113,6 +113,15 @@ SAMPLES: list[str] = [
     tile_op("tsetval", "%a, %x", "index, f32"),
     tile_op("tget_scale_addr", "%f", F),
     tile_op("tprefetch", "%w", P),
+    tile_op("mgather", "%w, %i", f"{P}, {I}", tail=" {coalesce = #pto<coalesce row>}"),
+    tile_op("mgather", "%w, %i, %w", f"{P}, {I}, {P}", tail=" {coalesce = #pto<coalesce elem>}"),
+    tile_op("mscatter", "%f, %i", f"{F}, {I}", "%w", P, " {scatterOob = #pto<scatter_oob skip>}"),
+    tile_op("textract", "%f, %a, %b", f"{F}, index, index"),
+    tile_op("tinsert", "%f, %a, %b", f"{F}, index, index"),
+    tile_op("tmrgsort", "%f, %n", f"{F}, i32"),
+    tile_op("tmrgsort", "%f, %h, %f {exhausted = false}", FFF, "%h, %vec", f"{F}, vector<4xi16>"),
+    tile_op("tmrgsort", "%f, %h no_tmp {exhausted = true}", FF, "%h, %vec", f"{F}, vector<4xi16>"),
+    f"%r = pto.tassign %f, %l : {F} -> {F}",
     tile_op("tdequant", "%f, %h, %i", f"{FF}, {I}"),
     tile_op("tquant", "%f, %h", FF, "%m", M, " {quant_type = #pto<quant_type INT8_SYM>}"),
     tile_op("tquant", "%f, %h, %f", FFF, "%m", M, " {quant_type = #pto<quant_type INT8_ASYM>}"),
@@ -254,6 +263,13 @@ def test_generic_text_is_the_same_operation(text: str) -> None:
 
 def test_every_operation_has_a_sample() -> None:
     assert {op_name(text) for text in SAMPLES} == set(OPS)
+
+
+def test_an_extract_with_a_scale_is_written_generically() -> None:
+    types = f"({ACC}, index, index, {F}, {SC}) -> ()"
+    sizes = "<{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0>}>"
+    text = f'"pto.textract"(%acc, %a, %b, %f, %sc) {sizes} : {types}'
+    assert text in print_pto(parse_pto(module_of(text)))
 
 
 def test_a_move_with_only_a_scalar_is_written_generically() -> None:
