@@ -176,7 +176,10 @@ def _operands(s: Statement) -> Iterator[object]:
 
 
 def names_in_types(function: Function) -> frozenset[str]:
-    """Return every name that a dimension of some type in the function mentions."""
+    """Return every name that a dimension of some type in the function mentions, and every loop condition.
+
+    A loop's condition is read after the last statement of its head, so no statement would ask for it.
+    """
     found: set[str] = set()
     seen: set[int] = set()
 
@@ -195,6 +198,8 @@ def names_in_types(function: Function) -> frozenset[str]:
     for s in walk(function.body):
         for r in getattr(s, "results", ()):
             visit(r.type)
+        if isinstance(s, While) and isinstance(s.cond, Value):
+            found.add(s.cond.name)
     return frozenset(found)
 
 
