@@ -12,7 +12,7 @@ from ..ir.op import OPS
 from ..ir.program import For, Function, If, Jump, Op, Raw, Return, Scope, Statement, Value, While, Yield, flat_operands
 from ..ir.types import ScalarType, TensorType
 from ..rules.target import Target
-from . import emit_memory, emit_scalars, emit_tiles, emit_views
+from . import emit_memory, emit_scalars, emit_special, emit_tiles, emit_views
 from .emit_flow import Flow
 from .emit_forms import Plan
 from .emit_names import extra_sizes, use_counts
@@ -41,6 +41,7 @@ HANDLERS: dict[str, Handler] = {
     "tile.assume": emit_views.rename,
     **dict.fromkeys(emit_scalars.HANDLERS, emit_scalars.emit_scalar),
     **emit_tiles.HANDLERS,
+    **emit_special.HANDLERS,
 }
 
 
@@ -52,8 +53,8 @@ class Body:
         self.extra = extra_sizes(function)
         plan = Plan(function)
         self.builder = self._declare(module)
-        self.state = State(self.builder, plan, target)
-        self.flow = Flow(self.state, self.statements, use_counts(function.body))
+        self.state = State(self.builder, plan, target, use_counts(function.body))
+        self.flow = Flow(self.state, self.statements)
 
     def _declare(self, module: ModuleBuilder) -> FunctionBuilder:
         args: list[tuple[str, Attribute]] = []

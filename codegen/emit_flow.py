@@ -31,18 +31,18 @@ SEQUENTIAL = ("range", "parallel", "unroll", "pipeline")
 _ALIASES = frozenset(
     {
         "tile.slice", "tile.reshape", "tile.reinterpret_view", "tile.set_validshape", "tile.assume", "tile.transpose",
-        "tile.write",
+        "tile.write", "tile.extract", "tile.assemble",
     }
 )  # fmt: skip
 
 
 class Flow:
-    """Emits control flow; ``run`` emits the statements of a block, ``counts`` are uses by name."""
+    """Emits control flow; ``run`` emits the statements of a block."""
 
-    def __init__(self, state: State, run: Run, counts: dict[str, int]) -> None:
+    def __init__(self, state: State, run: Run) -> None:
         self.state = state
         self.run = run
-        self.counts = counts
+        self.counts = state.counts
 
     # -- carried values ----------------------------------------------------------------------------------
 
@@ -299,6 +299,7 @@ _IN_PLACE = frozenset(
     name
     for name, decl in OPS.items()
     if decl.family in ("tile-tile arithmetic", "tile-scalar arithmetic", "unary", "bitwise and shifts")
+    or (decl.inout and decl.family == "fused arithmetic")
 )
 
 
@@ -317,7 +318,7 @@ def _yield_of(block: Block) -> Yield | None:
 
 
 #: Operations that allot their result themselves.
-_NO_PLACE = frozenset({"tile.fillpad", "tile.create"})
+_NO_PLACE = frozenset({"tile.fillpad", "tile.fillpad_expand", "tile.fillpad_inplace", "tile.create"})
 
 
 def _makers(block: Block) -> dict[str, int]:

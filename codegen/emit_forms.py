@@ -205,7 +205,7 @@ class Plan:
             lines = all(self.forms[n].line for n in (*tiles, *results) if n in self.forms)
             self._join([*tiles, *results] if lines else [])
             return
-        if ".row_expand" in s.name or ".col_expand" in s.name:
+        if ".row_expand" in s.name or ".col_expand" in s.name or s.name == "tile.assemble":
             tiles = tiles[:1]
         self._join([*tiles, *results])
 
@@ -223,7 +223,8 @@ class Plan:
 #: Operations whose result may lie otherwise than their operands.
 _OWN_SHAPE = frozenset(
     {"tile.slice", "tile.concat", "tile.create", "tile.load", "tile.full", "tile.ci", "tile.read", "tile.store"}
-    | {f"tile.{axis}_{what}" for axis in ("row", "col") for what in ("sum", "max", "min", "prod")}
+    | {f"tile.{axis}_{what}" for axis in ("row", "col") for what in ("sum", "max", "min", "prod", "argmax", "argmin")}
+    | {"tile.extract", "tile.fillpad_expand", "tile.dequant", "tile.histogram"}
 )
 _RESHAPES = frozenset({"tile.reshape", "tile.transpose"})
 

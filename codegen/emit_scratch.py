@@ -20,6 +20,8 @@ ALWAYS = frozenset(
 _UNKNOWN_ROWS_BYTES = 8192
 #: Instructions whose scratch tile has the result's own type (assembler v0.60 verifier).
 _LIKE_RESULT = frozenset({"txor", "txors"})
+#: Instructions whose scratch tile has the source's type.
+_LIKE_SOURCE = frozenset({"trowargmax", "trowargmin"})
 
 
 def scratch_tile(
@@ -31,11 +33,10 @@ def scratch_tile(
     plan = state.target.scratch(instr)
     if plan is None and instr.op not in ALWAYS:
         return None
-    if instr.op == "tcvt" and not all(isinstance(v, int) for v in result.valid):
-        # The verifier sizes it by the valid extents; without them the assembler makes the tile.
-        return None
     if instr.op in _LIKE_RESULT and (plan is None or plan.required):
         return state.allot(replace(result.form, pad=0), result.valid, False, None).value
+    if instr.op in _LIKE_SOURCE:
+        return state.allot(replace(sources[0].form, pad=0), sources[0].valid, False, None).value
     form = _form(instr, plan, sources, result)
     return state.allot(form, (form.rows, form.cols), False, None).value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -66,8 +67,10 @@ class TensorRef:
 class State(Scopes):
     """Values, scopes and the current builder of one function."""
 
-    def __init__(self, builder: FunctionBuilder, plan: Plan, target: Target) -> None:
+    def __init__(self, builder: FunctionBuilder, plan: Plan, target: Target, counts: Mapping[str, int]) -> None:
         super().__init__(builder, plan, target)
+        #: How often each name is read.
+        self.counts = counts
         self.tiles: dict[str, TileRef] = {}
         self.tensors: dict[str, TensorRef] = {}
         #: Results that are to be produced in a given tile instead of a new one.
@@ -170,6 +173,12 @@ class State(Scopes):
             self.fail(f"a {dtype} tile cannot get another shape or element type in assembly",
                       f"pto.{mnemonic} does not take the type (assembler v0.60)")  # fmt: skip
 
+    def filled(self, ref: TileRef) -> TileRef:
+        """Return a tile under a type in which all of it is valid."""
+        full = (ref.form.rows, ref.form.cols)
+        value = self.reshape(self.rows(ref), buffer_type(ref.form, full))
+        return self.derived(ref, ref.form, full, value)
+
     def retyped(self, value: SSAValue, dtype: str) -> SSAValue:
         """Return a tile under another element type of the same width (assembly spelling)."""
         assert isinstance(value.type, TileBufType)
@@ -208,11 +217,16 @@ class State(Scopes):
         ref = self.tiles[o.name] = self._copied(self.compact(ref))  # type: ignore[union-attr]
         return ref
 
+    def is_last_use(self, o: Operand, ref: TileRef) -> bool:
+        """Return whether a tile may be overwritten by an operation that reads it: nothing else reads its storage."""
+        single = isinstance(o, Value) and self.counts.get(o.name, 0) == 1
+        return single and not ref.alias and ref.root not in self.aliased and ref.home is self.frame
+
     # -- copies ------------------------------------------------------------------------------------------
 
     def compact(self, ref: TileRef) -> TileRef:
         """Return a tile whose physical shape is that of its type: of a strided window, a copy."""
-        return self.cached(("compact", ref), lambda: self._copied(ref)) if ref.strided else ref  # type: ignore[no-any-return]
+        return self.cached(("compact", ref), lambda: self._copied(ref)) if ref.strided else ref
 
     def _copied(self, ref: TileRef) -> TileRef:
         made = self.allot(ref.form, ref.valid, False, None)

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import BoolAttr, IntegerType
 from xdsl.ir import Attribute, SSAValue
 
 from ..ir.dtypes import FP32, INT32
-from ..ir.op import OPS, Kind, OpDecl
+from ..ir.op import OPS, Kind, OpParam
 from ..ir.ops.select import COMPARISONS
 from ..ir.program import Op
 from ..ir.types import TileType
@@ -22,11 +22,14 @@ from .emit_scratch import scratch_tile
 from .emit_state import State, TileRef, buffer_type
 from .emit_views import as_line, reshape
 from .pto.api import word
+from .pto.families import DPS_OPS
 
 Attrs = dict[str, Attribute]
 _TRUE = BoolAttr(True, IntegerType(1))
 #: Instructions whose tiles must have equal physical shapes, which strided windows have not.
 _EQUAL_SHAPES = frozenset({"tcmp", "tprelu"})
+#: Instructions that the assembler verifies but has no lowering for (assembler v0.60, tried).
+_NO_BACKEND = frozenset({"taddrelu"})
 _PRECISION = {"tdiv": "div", "tlog": "log", "trecip": "recip", "trsqrt": "rsqrt"}
 
 
@@ -43,13 +46,13 @@ def instr(mnemonic: str, sources: list[TileRef], form: Form, attrs: tuple[tuple[
 
 
 def operands_of(
-    state: State, s: Op, decl: OpDecl, mnemonic: str
+    state: State, s: Op, params: tuple[OpParam, ...], mnemonic: str
 ) -> tuple[list[SSAValue], list[TileRef], TileRef | None]:
     """Return the operands as row-major tiles and scalars in the declared order, the tiles, and a given scratch."""
     ins: list[SSAValue] = []
     tiles: list[TileRef] = []
     scratch: TileRef | None = None
-    for p, o in zip(decl.operand_params, s.operands):
+    for p, o in zip(params, s.operands):
         if p.kind is Kind.SCRATCH:
             scratch = None if o is None else state.tile(o)
         elif p.kind is Kind.SCALAR:
@@ -69,8 +72,15 @@ def operands_of(
 def elementwise(state: State, s: Op) -> None:
     """Any operation whose result is like its operands: ``pto.NAME ins(...) outs(...)``."""
     decl = OPS[s.name]
+    if decl.pto in _NO_BACKEND:
+        state.fail(f"{s.name} cannot be written as assembly", f"the assembler reads pto.{decl.pto} but cannot lower it")
+    if decl.pto not in DPS_OPS or len(s.results) != 1:
+        state.fail(f"{s.name} cannot be written as assembly", f"the emitter has no form for pto.{decl.pto}")
     assert decl.pto is not None
-    ins, tiles, scratch = operands_of(state, s, decl, decl.pto)
+    ins, tiles, scratch = operands_of(state, s, decl.operand_params, decl.pto)
+    form = state.plan[s.result.name]
+    if not tiles or any((t.form.rows, t.form.column) != (form.rows, form.column) for t in tiles):
+        state.fail(f"{s.name} cannot be written as assembly", "its tiles differ in shape")
     result = state.new(s.result, valid=tiles[0].valid if tiles[0].form.mask else None)
     attrs: Attrs = {}
     if s.attrs.get("high_precision"):
@@ -103,6 +113,11 @@ def convert(state: State, s: Op) -> None:
         attrs["sat_mode"] = word("saturation_mode", saturation.upper())
         words += (("saturation", saturation),)
     given = None if s.operands[1] is None else state.tile(s.operands[1])
+    if not all(isinstance(v, int) for v in result.valid):
+        plan = state.target.scratch(instr("tcvt", [source], result.form, words))
+        if plan is not None and plan.required:
+            # The verifier sizes the scratch tile by the valid extents, so the whole tiles are converted.
+            source, result = state.filled(state.compact(source)), state.filled(result)
     finish(state, "tcvt", [state.rows(source)], [source], given, result, attrs, words)
 
 
@@ -110,7 +125,7 @@ def compare(state: State, s: Op) -> None:
     """``tile.cmp`` and ``tile.cmps``: a packed mask of the sources' physical shape."""
     decl = OPS[s.name]
     assert decl.pto is not None
-    ins, tiles, _ = operands_of(state, s, decl, decl.pto)
+    ins, tiles, _ = operands_of(state, s, decl.operand_params, decl.pto)
     rows, cols = tiles[0].valid
     result = state.new(s.result, valid=(rows, state.div_up(cols, 8)))
     how = COMPARISONS[s.attrs.get("cmp_type", 0)]
@@ -121,7 +136,7 @@ def select(state: State, s: Op) -> None:
     """``tile.sel`` and ``tile.sels``: the mask, the data, a scratch tile."""
     decl = OPS[s.name]
     assert decl.pto is not None
-    ins, tiles, scratch = operands_of(state, s, decl, decl.pto)
+    ins, tiles, scratch = operands_of(state, s, decl.operand_params, decl.pto)
     mask, *data = tiles
     if mask.form.rows != data[0].form.rows or (data[0].form.column and not mask.form.mask):
         state.fail("the mask does not have the rows of the data", "the mask of a column is packed along the column")
@@ -155,7 +170,7 @@ def row_reduction(state: State, s: Op) -> None:
     """``[M, N]`` to ``[M, 1]``; of a column, which has one element a row, a copy."""
     decl = OPS[s.name]
     assert decl.pto is not None
-    ins, tiles, scratch = operands_of(state, s, decl, decl.pto)
+    ins, tiles, scratch = operands_of(state, s, decl.operand_params, decl.pto)
     if tiles[0].form.column and tiles[0].form.used > 1:
         state.copy(tiles[0], state.new(s.result))
         return
@@ -166,7 +181,7 @@ def column_reduction(state: State, s: Op) -> None:
     """``[M, N]`` to ``[1, N]``; a column is reduced as a line."""
     decl = OPS[s.name]
     assert decl.pto is not None
-    ins, tiles, scratch = operands_of(state, s, decl, decl.pto)
+    ins, tiles, scratch = operands_of(state, s, decl.operand_params, decl.pto)
     if tiles[0].form.column:
         mnemonic = decl.pto.replace("tcol", "trow")
         finish(state, mnemonic, ins, tiles, scratch, state.new(s.result, upright=True), {}, upright=True)

@@ -84,7 +84,7 @@ def slice_tile(state: State, s: Op) -> None:
             f"one column of a {source} is no tile", "its elements do not follow one another",
             "reduce or transpose the tile first",
         )  # fmt: skip
-    _check_start(state, ref.form, col)
+    check_start(state, ref.form, col)
     cols = _window_cols(state, ref.form, form, col)
     rows = form.rows
     valid = state.valid_of(t, form)
@@ -98,7 +98,8 @@ def slice_tile(state: State, s: Op) -> None:
     state.tiles[s.result.name] = state.derived(ref, window, valid, value, strided=strided)
 
 
-def _check_start(state: State, form: Form, col: Extent) -> None:
+def check_start(state: State, form: Form, col: Extent) -> None:
+    """Raise TG023 for a window that does not begin at a block."""
     if isinstance(col, int) and col * form.dtype.bits % (8 * BLOCK_BYTES):
         state.fail(
             f"a slice at element {col} of {form.dtype.name} rows does not begin at a {BLOCK_BYTES}-byte block",

@@ -283,7 +283,47 @@ KERNELS: dict[str, tuple[str, dict[str, Any], dict[str, int]]] = {
     b = pl.tile.store(pl.tile.cast(u, target_type=pl.INT16, mode="trunc", saturation_mode="off"), [0, 0], rows)
     return a, b
     """), {"n": 9}, {}),
+    "positions": (_kernel((_in("16, 64", "FP32"), _out("16, 1", "INT32", "r"), _out("1, 64", "INT32", "c"), _out("16, 1", "INT32", "z")), """
+    t = pl.tile.load(x, [0, 0], [16, 64])
+    a = pl.tile.store(pl.tile.row_argmax(t), [0, 0], r)
+    b = pl.tile.store(pl.tile.col_argmin(t), [0, 0], c)
+    d = pl.tile.store(pl.tile.row_argmax(pl.tile.row_max(t)), [0, 0], z)
+    return a, b, d
+    """), {}, {}),
+    "axpy": (_kernel((_in("64, 64", "FP32"), _out("16, 64", "FP32"), _out("16, 64", "FP32", "first")), """
+    t = pl.tile.load(x, [0, 0], [16, 64])
+    a = pl.tile.store(pl.tile.axpy(t, t, 0.5), [0, 0], first)
+    acc0 = pl.tile.full([16, 64], pl.FP32, 0.0)
+    for i, (acc,) in pl.range(4, init_values=(acc0,)):
+        acc_next = pl.yield_(pl.tile.axpy(acc, pl.tile.load(x, [i * 16, 0], [16, 64]), 0.25))
+    b = pl.tile.store(pl.tile.add(acc_next, t), [0, 0], out)
+    return b, a
+    """), {}, {}),
+    "partial": (_kernel((_in("16, 64", "FP32"), _in("16, 64", "FP32", "y"), _N, _out("16, 64", "FP32")), """
+    a = pl.tile.load(x, [0, 0], [16, 64])
+    b = pl.tile.load(y, [0, 0], [16, 64], valid_shape=[9, 40])
+    return pl.tile.store(pl.tile.part_max(pl.tile.part_add(a, b), b), [0, 0], out)
+    """), {"n": 9}, {}),
+    "assemble": (_kernel((_in("16, 64", "FP32"), _in("16, 16", "FP32", "y"), _N, _out("16, 64", "FP32"), _out("1, 64", "FP32", "line")), """
+    t = pl.tile.load(x, [0, 0], [16, 64])
+    s = pl.tile.load(y, [0, 0], [16, 16])
+    u = pl.tile.assemble(pl.tile.assemble(t, s, [0, 32]), pl.tile.muls(s, 2.0), [0, n * 16])
+    r = pl.tile.assemble(pl.tile.load(x, [0, 0], [1, 64]), pl.tile.load(y, [0, 0], [1, 16]), [0, 16])
+    a = pl.tile.store(r, [0, 0], line)
+    b = pl.tile.store(pl.tile.sub(u, pl.tile.extract(t, 0, 0, [16, 64])), [0, 0], out)
+    return b, a
+    """), {"n": 1}, {}),
+    "pad_wider": (_kernel((_in("8, 24", "FP32"), _out("16, 64", "FP32")), """
+    return pl.tile.store(pl.tile.fillpad_expand(pl.tile.load(x, [0, 0], [8, 24]), [16, 64], pad_value="max"), [0, 0], out)
+    """), {}, {}),
+    "dequant": (_kernel((_in("16, 64", "INT8"), _in("16, 1", "FP32", "scale"), _in("16, 1", "FP32", "zero"), _out("16, 64", "FP32")), """
+    t = pl.tile.dequant(pl.tile.load(x, [0, 0], [16, 64]), pl.tile.load(scale, [0, 0], [16, 1]), pl.tile.load(zero, [0, 0], [16, 1]))
+    return pl.tile.store(t, [0, 0], out)
+    """), {}, {}),
 }  # fmt: skip
+
+#: Kernels that the targets' data keeps from being lowered; they are written as they stand.
+AS_WRITTEN = frozenset({"assemble", "histogram", "axpy_bf16"})
 
 #: Kernels that only a5 has conversions for.
 A5_KERNELS: dict[str, tuple[str, dict[str, Any], dict[str, int]]] = {
@@ -302,5 +342,13 @@ A5_KERNELS: dict[str, tuple[str, dict[str, Any], dict[str, int]]] = {
     """), {"n": 13}, {}),
     "fp4_narrow": (_kernel((_in("16, 16", "FP4"), _out("16, 16", "BF16")), """
     return pl.tile.store(pl.tile.cast(pl.tile.load(x, [0, 0], [16, 16]), target_type=pl.BF16), [0, 0], out)
+    """), {}, {}),
+    "histogram": (_kernel((_in("32, 64", "UINT16"), _in("32, 1", "UINT8", "high"), _out("32, 256", "UINT32")), """
+    t = pl.tile.histogram(pl.tile.load(x, [0, 0], [32, 64]), pl.tile.load(high, [0, 0], [32, 1]), byte=1)
+    return pl.tile.store(t, [0, 0], out)
+    """), {}, {}),
+    "axpy_bf16": (_kernel((_in("16, 64", "BF16"), _out("16, 64", "BF16")), """
+    t = pl.tile.load(x, [0, 0], [16, 64])
+    return pl.tile.store(pl.tile.axpy(pl.tile.adds(t, 1.0), t, 0.5), [0, 0], out)
     """), {}, {}),
 }  # fmt: skip

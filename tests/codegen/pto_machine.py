@@ -337,11 +337,18 @@ class Machine:
             if isinstance(value, Tile) and key == "tmp":
                 value.data[...] = self.random.integers(0, 256, len(value.data), dtype=np.uint8)
         dst = args["dst"]
-        dst.write(self.result(op, name, args, dst))
+        found = self.result(op, name, args, dst)
+        if isinstance(found, tuple):
+            for key, part in zip(("dst", "dstIdx"), found):
+                args[key].write(part)
+        else:
+            dst.write(found)
 
     def result(self, op: Any, name: str, args: dict[str, Any], dst: Tile) -> np.ndarray:
         """Return the elements an instruction puts into the destination's valid region."""
-        ins = [args[n] for n in args if n not in ("dst", "tmp")]
+        ins = [args[n] for n in args if n not in ("dst", "dstIdx", "tmp")]
+        if name == "taxpy":
+            ins = [dst, *ins]
         data = [v.read() if isinstance(v, Tile) else v for v in ins]
         dtype = dtype_of(dst.type.element)
         props = {k: getattr(v, "data", v) for k, v in op.properties.items()}
@@ -362,6 +369,11 @@ class Machine:
                 return np.where(bits, data[1], data[2] if name == "tsel" else scalar_like(data[2], dtype))
             case "texpands":
                 return np.full(dst.valid, scalar_like(data[0], dtype))
+            case "ttri":
+                upper = bool(props["upperOrLower"].value.data)
+                return BY_MNEMONIC[name].meaning(data[0], dst.valid, None, dtype, upper)
+            case "thistogram":
+                return self.meaning(name, data, ins, dtype, byte=props["byte"].value.data)
             case "tci":
                 step = -1 if "descending" in props else 1
                 return (data[0] + step * np.arange(dst.valid[1])).reshape(1, -1).astype(dtype.storage)

@@ -1,0 +1,147 @@
+"""Instructions of a form of their own: positions, accumulation, generators, partial and dequantising ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerAttr, i32
+from xdsl.ir import Attribute
+
+from ..ir.dtypes import INT32
+from ..ir.op import OPS
+from ..ir.program import Op
+from ..ir.types import TileType
+from .emit_memory import signless
+from .emit_scalars import constant, scalar_operand
+from .emit_scopes import Extent
+from .emit_state import State, TileRef
+from .emit_tiles import column_reduction, fill_pad, operands_of, row_reduction
+from .emit_views import check_start, slice_tile
+
+
+def row_position(state: State, s: Op) -> None:
+    """``tile.row_argmax`` and the like; the only column of a column is column 0."""
+    ref = state.tile(s.operands[0])
+    if ref.form.column and ref.form.used > 1:
+        result = state.new(s.result)
+        state.b.dps("texpands", [constant(state, 0, result.form.dtype)], [signless(state, result)])
+        return
+    row_reduction(state, s)
+
+
+def accumulate(state: State, s: Op) -> None:
+    """Operations that overwrite an operand with the result: ``tile.axpy``."""
+    decl = OPS[s.name]
+    assert decl.pto is not None
+    at = next(i for i, p in enumerate(decl.operand_params) if p.name == decl.inout)
+    result = over(state, s, at)
+    operands = (*s.operands[:at], *s.operands[at + 1 :])
+    params = (*decl.operand_params[:at], *decl.operand_params[at + 1 :])
+    ins, _, _ = operands_of(state, replace(s, operands=operands), params, decl.pto)
+    state.b.dps(decl.pto, ins, [state.rows(result)])
+
+
+def over(state: State, s: Op, at: int) -> TileRef:
+    """Return the tile a result overwrites: the operand's own storage where nothing else reads it, else a copy."""
+    operand = s.operands[at]
+    ref, place = state.tile(operand), state.places.pop(s.result.name, None)
+    if place is None and state.is_last_use(operand, ref):
+        made = ref
+    elif place is not None and place.root is ref.root and not ref.alias:
+        made = place
+    else:
+        made = place or state.allot(state.plan[s.result.name], ref.valid, False, s.result.name)
+        state.copy(ref, made)
+    state.tiles[s.result.name] = made
+    return made
+
+
+def assemble(state: State, s: Op) -> None:
+    """``tile.assemble``: the source is copied into a window of the target."""
+    source, target = state.tile(s.operands[1]), state.tile(s.operands[0])
+    t, old = cast(TileType, s.result.type), cast(TileType, s.operands[0].type)  # type: ignore[union-attr]
+    if len(t.shape) > 2 or t.valid_shape != old.valid_shape:
+        state.fail("a tile that grows by what is put into it cannot be written as assembly",
+                   hint="give the target its final valid shape first")  # fmt: skip
+    if target.form.column != source.form.column:
+        state.fail(f"a {s.operands[1].type} cannot be put into a {old}", "one of them is stored as one line")  # type: ignore[union-attr]
+    offsets = state.offsets(s.operands[2])
+    row, col = offsets if len(offsets) == 2 else (0, *offsets)
+    if target.form.column:
+        row, col = 0, row
+    check_start(state, target.form, col)
+    whole = state.anchored(state.turned(over(state, s, 0)))
+    state.tiles[s.result.name] = whole
+    packing = source.form.dtype.values_per_byte
+    at: tuple[Extent, Extent] = (row, state.div_exact(col, packing, "offset"))
+    sizes = (source.form.rows, source.form.used // packing)
+    view = state.subview(whole.value, at, sizes, state.physical(source.form, source.valid))
+    strided = source.form.used != whole.form.cols
+    form = replace(source.form, cols=source.form.used)
+    state.copy(source, TileRef(form, source.valid, view, False, whole.root, None, True, strided))
+
+
+def extract(state: State, s: Op) -> None:
+    """``tile.extract`` within local memory: a slice."""
+    if s.attrs.get("target_memory", "Vec") != "Vec":
+        state.fail("tile.extract into matrix memory cannot be written as assembly", "only vector kernels are written")
+    source, row, col, shape = s.operands
+    slice_tile(state, replace(s, operands=(source, shape, (row, col), None)))
+
+
+def pair(state: State, s: Op) -> None:
+    """Operations of two results: values and indices."""
+    decl = OPS[s.name]
+    assert decl.pto is not None
+    ins, _, _ = operands_of(state, s, decl.operand_params, decl.pto)
+    state.b.dps(decl.pto, ins, [state.rows(state.new(r)) for r in s.results])
+
+
+def triangle(state: State, s: Op) -> None:
+    """``tile.tri``."""
+    result = state.new(s.result)
+    attrs: dict[str, Attribute] = {"upperOrLower": IntegerAttr(int(bool(s.attrs.get("upper"))), i32)}
+    state.b.dps("ttri", [scalar_operand(state, s.operands[0], INT32)], [state.rows(result)], attrs)
+
+
+def randomise(state: State, s: Op) -> None:
+    """``tile.random``."""
+    ins = [scalar_operand(state, o, INT32) for o in s.operands[:6]]
+    attrs: dict[str, Attribute] = {"rounds": IntegerAttr(s.attrs.get("rounds", 10), i32)}
+    state.b.dps("trandom", ins, [state.rows(state.new(s.result))], attrs)
+
+
+def histogram(state: State, s: Op) -> None:
+    """``tile.histogram``."""
+    source, index = (state.tile(o) for o in s.operands)
+    ins = [state.rows(source), state.upright(index) if index.form.column else state.rows(index)]
+    attrs: dict[str, Attribute] = {"byte": IntegerAttr(s.attrs["byte"], i32)}
+    state.b.dps("thistogram", ins, [state.rows(state.new(s.result))], attrs)
+
+
+def dequantise(state: State, s: Op) -> None:
+    """``tile.dequant``: one scale and one offset per row, in columns."""
+    source, *vectors = (state.tile(o) for o in s.operands)
+    columns = [state.upright(v) if v.form.column else state.rows(v) for v in vectors]
+    state.b.dps("tdequant", [state.rows(source), *columns], [state.rows(state.new(s.result))])
+
+
+HANDLERS: dict[str, Callable[[State, Op], None]] = {
+    "tile.row_argmax": row_position,
+    "tile.row_argmin": row_position,
+    "tile.col_argmax": column_reduction,
+    "tile.col_argmin": column_reduction,
+    "tile.axpy": accumulate,
+    "tile.assemble": assemble,
+    "tile.extract": extract,
+    "tile.part_argmax": pair,
+    "tile.part_argmin": pair,
+    "tile.tri": triangle,
+    "tile.random": randomise,
+    "tile.histogram": histogram,
+    "tile.dequant": dequantise,
+    "tile.fillpad_expand": fill_pad,
+    "tile.fillpad_inplace": fill_pad,
+}

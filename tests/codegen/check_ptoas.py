@@ -1,0 +1,104 @@
+"""Puts all emitted assembly through the real assembler: examples, test kernels, every operation and conversion.
+
+    PTOAS=/path/to/ptoas python -m pytest -c tests/pytest.ini --rootdir tests tests/codegen/check_ptoas.py -q -rs
+
+Skips when PTOAS is not set. Parsing verifies each file, and writing C++ runs the assembler's whole pipeline.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tilegg
+from tilegg.ir.diagnostics import TileggError
+from tilegg.ir.dtypes import BF16, FP16, FP32
+from tilegg.ir.program import Const
+from tilegg.rules.target import load_target
+
+sys.path.insert(0, str(Path(__file__).parent))
+from emit_kernels import A5_KERNELS, AS_WRITTEN, KERNELS
+from emit_samples import SHAPE, TARGETS, Builder, cast_programs, operation_programs
+
+PTOAS = os.environ.get("PTOAS", "")
+FLAGS = ("--enable-insert-sync", "-o", os.devnull)
+pytestmark = pytest.mark.skipif(not PTOAS, reason="PTOAS does not name an assembler")
+
+
+def _examples(target: str) -> Iterator[tuple[str, Any]]:
+    for path in sorted((Path(__file__).parents[2] / "examples").glob("*.py")):
+        try:
+            yield path.stem, tilegg.lower(tilegg.parse(path.read_text(), path.name), target)
+        except TileggError:
+            continue
+
+
+def _kernels(target: str) -> Iterator[tuple[str, Any]]:
+    for name, (text, _, _) in {**KERNELS, **(A5_KERNELS if target == "a5" else {})}.items():
+        program = tilegg.parse(text, f"{name}.py")
+        yield f"{name}_written", program
+        if name not in AS_WRITTEN:
+            yield name, tilegg.lower(program, target)
+
+
+def _constants(target: str) -> Iterator[tuple[str, Any]]:
+    """Numbers that need care in text: infinities, NaN, minus zero, the smallest and largest ones."""
+    for dtype in (FP32, FP16):
+        for i, value in enumerate((float("inf"), float("-inf"), float("nan"), -0.0, 1e-45, 3.4e38, 0.1)):
+            b = Builder()
+            b.store(b.op("tile.muls", (b.load(SHAPE, dtype), Const(value, dtype))))
+            yield f"constant_{dtype.short}_{i}", b.program()
+    b = Builder()
+    b.store(b.op("tile.full", ((Const(16), Const(64)), Const(float("inf"), BF16)), dtype=BF16))
+    yield "constant_bf16", b.program()
+
+
+SHAPES = ((8, 8), (16, 1), (1, 24), (5, 7))
+GROUPS = {
+    "examples": _examples,
+    "kernels": _kernels,
+    "constants": _constants,
+    "operations": operation_programs,
+    "conversions": cast_programs,
+    "small conversions": lambda target: (
+        (f"{name}_{shape[0]}x{shape[1]}", program)
+        for shape in SHAPES
+        for i, (name, program) in enumerate(cast_programs(target, shape))
+        if i % 5 == 0 and "fp4" not in name
+    ),
+}
+
+
+def _emitted(group: str, target: str, folder: Path) -> list[Path]:
+    """Write the group's files; programs tilegg refuses are left out."""
+    files = []
+    for name, program in GROUPS[group](target):
+        try:
+            text = tilegg.emit(program, target)
+        except TileggError:
+            continue
+        files.append(folder / f"{name}.pto")
+        files[-1].write_text(text)
+    return files
+
+
+def _complaint(path: Path, arch: str) -> str:
+    done = subprocess.run([PTOAS, f"--pto-arch={arch}", str(path), *FLAGS], capture_output=True, text=True, timeout=60)
+    return "" if done.returncode == 0 else f"{path.name}: {done.stderr.strip()[:400]}"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_assembler_accepts(group: str, target: str, tmp_path: Path) -> None:
+    files = _emitted(group, target, tmp_path)
+    assert files
+    arch = load_target(target).arch
+    with ThreadPoolExecutor(2) as pool:
+        complaints = [c for c in pool.map(lambda p: _complaint(p, arch), files) if c]
+    assert not complaints, f"{len(complaints)} of {len(files)} refused:\n" + "\n".join(complaints[:20])
