@@ -24,7 +24,7 @@ class _Lines:
     """Line and column of an offset in a text."""
 
     def __init__(self, text: str) -> None:
-        self.starts = [0, *(i + 1 for i, char in enumerate(text) if char == "\n")]
+        self.starts = [0, *(found.end() for found in re.finditer("\n", text))]
 
     def at(self, offset: int) -> tuple[int, int]:
         line = bisect_right(self.starts, offset)
@@ -40,11 +40,11 @@ class _Lexer(MLIRLexer):
 class PtoParser(Parser):
     """The library's parser; with a file name, operations without a location get their place in that file."""
 
-    def __init__(self, context: Context, text: str, filename: str | None) -> None:
+    def __init__(self, context: Context, text: str, filename: str | None, lines: _Lines) -> None:
         super().__init__(context, "")
         self._parser_state = ParserState(_Lexer(Input(text, filename or "<pto>")))
         self.filename = None if filename is None else StringAttr(filename)
-        self.lines = _Lines(text)
+        self.lines = lines
         self._start = 0
 
     def parse_operation(self) -> Operation:
@@ -92,7 +92,7 @@ def parse_pto(text: str, filename: str | None = None) -> ModuleOp:
     parser: PtoParser | None = None
     try:
         # The first token is read already here.
-        parser = PtoParser(_CONTEXT[0], text, filename)
+        parser = PtoParser(_CONTEXT[0], text, filename, where)
         return parser.parse_module()
     except ParseError as problem:
         start, end = cast(int, problem.span.start), cast(int, problem.span.end)
