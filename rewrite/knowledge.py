@@ -113,10 +113,12 @@ class Knowledge:
             return vs.union(then, orelse, call=vs.Call("if", value.type, {}, {}))
         op = self.ops.get(value.name)
         decl = OPS.get(op.name) if op is not None else None
-        if op is None or decl is None or not decl.transfer:
-            return vs.of_dtype(dtype)
-        call = vs.Call(op.name, value.type, op.attrs, decl.defaults)
-        found: vs.ValueSet = decl.transfer[0](*map(self._lookup, self._arguments(op)), call=call)
+        found = vs.of_dtype(dtype)
+        if op is None or decl is None:
+            return found
+        if decl.transfer:
+            call = vs.Call(op.name, value.type, op.attrs, decl.defaults)
+            found = decl.transfer[0](*map(self._lookup, self._arguments(op)), call=call)
         bound = scaled_bound(op, self.ops)
         return found if bound is None else _within(found, bound)
 

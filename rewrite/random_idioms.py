@@ -95,6 +95,18 @@ def staged_narrowing(m: Maker) -> None:
     m.any_cast(wide, DTYPES[m.rng.choice(["INT8", "UINT8", "INT16", "INT32"])])
 
 
+def signed_zero(m: Maker) -> None:
+    """Integers in a float tile, negated or scaled, and back: zeros get a sign that integers cannot hold."""
+    whole = m.pick(lambda t: t.dtype.is_int and t.dtype.bits <= 16)
+    x = m.cast(whole, FP32)
+    if m.rng.random() < 0.5:
+        x = m.emit("tile.neg", tile=x)
+    else:
+        x = m.emit("tile.muls", lhs=x, rhs=Const(m.rng.choice((-1.0, -2.0, -0.0)), FP32))
+    there = DTYPES[m.rng.choice(("INT16", "INT32", "HF8", "INT8", "FP16"))]
+    m.cast(m.cast(x, there, m.rng.choice((None, "rint", "trunc"))), DTYPES[m.rng.choice(("FP32", "FP32", "BF16"))])
+
+
 def select(m: Maker) -> None:
     """Compare and select."""
     a = m.pick(_arithmetic)
@@ -221,6 +233,6 @@ def _dtype(v: Value) -> DType:
 #: Every idiom with its weight.
 IDIOMS: tuple[tuple[Idiom, float], ...] = (
     (cast, 4), (chain, 3), (round_trip, 3), (repeated, 0.7), (binary, 2), (mixed, 2), (with_scalar, 2),
-    (unary, 1.5), (clamp_and_narrow, 2), (staged_narrowing, 1.5), (select, 1.2), (reduce_and_expand, 1.2),
+    (unary, 1.5), (clamp_and_narrow, 2), (staged_narrowing, 1.5), (signed_zero, 1), (select, 1.2), (reduce_and_expand, 1.2),
     (quantise, 1), (count_up, 0.5), (filled, 0.6), (move_about, 0.5), (narrowed, 0.3),
 )  # fmt: skip

@@ -117,12 +117,17 @@ def _instance(rule: Rule, rng: np.random.Generator, tally: _Tally) -> None:
         if not all(x.size for x in values.values()):
             return
         left = evaluate(rule.lhs, codes, values)
-        right = evaluate(rule.rhs, codes, values)
     except Unfit:
         return
     tally.instances += 1
     tally.exhaustive += exhaustive
     tally.values += left.size
+    try:
+        right = evaluate(rule.rhs, codes, values)
+    except Unfit as problem:
+        why = problem.__cause__ or "it has another type than it says"
+        tally.failures.append(f"{rule.name} with {show_codes(codes)}: no program contains the right side: {why}")
+        return
     compare(rule, codes, values, left, right, tally)
 
 

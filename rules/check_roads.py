@@ -1,4 +1,8 @@
-"""The check of road rules: instances are rows that the road search gives for random requests."""
+"""The check of road rules: instances are rows that the road search gives for random requests.
+
+The right side must be what the road does, step by step; an exact road must equal its request, an inexact one
+may differ by no more than it states.
+"""
 
 from __future__ import annotations
 
@@ -100,6 +104,15 @@ def check_road(rule: Rule, road: Road, rng: np.random.Generator, tally: Any) -> 
     tally.instances += 1
     tally.exhaustive += exhaustive
     tally.values += left.size
+    acting = Valued.tile(road.apply(array), road.dst)
+    off_road = ~same_bits(acting.data, right.data, road.dst)
+    if off_road.any():
+        at = int(np.flatnonzero(off_road.reshape(-1))[0])
+        tally.failures.append(
+            f"{rule.name}: {road.target} {road}, x={values[x].element(at)}: {right.element(at)} on the right, "
+            f"but the road gives {acting.element(at)}"
+        )
+        return
     differ = ~same_bits(left.data, right.data, left.dtype)
     if not differ.any():
         return

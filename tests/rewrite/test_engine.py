@@ -1,0 +1,80 @@
+"""The e-graph engine: compiled rules, reset, budgets, and rows read back."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilegg.ir.dtypes import BF16, FP32
+from tilegg.rewrite.engine import Budget, compile_rule, engine, is_term, schema
+from tilegg.ir.op import OPS
+from tilegg.rules.rule import RULES
+from tilegg.rules.terms import DTYPE_CODES, MODE_CODES
+
+F, B, RINT = DTYPE_CODES["FP32"], DTYPE_CODES["BF16"], MODE_CODES["rint"]
+ROUND_TRIP = [
+    "(set (val 0) (Inp 0))",
+    f"(set (val 1) (tile_cast {F} 1 {B} {RINT} 0 0 (val 0)))",
+    f"(set (val 2) (tile_cast {B} 1 {F} {RINT} 0 0 (val 1)))",
+]
+
+
+def test_compiled_rules_carry_their_name_phase_and_provenance() -> None:
+    text = compile_rule(RULES["cast.fuse.exact-first"])
+    number = RULES["cast.fuse.exact-first"].number
+    assert ':name "cast.fuse.exact-first"' in text and ":ruleset normalise" in text
+    assert f"(set (why_tile_cast" in text and text.count(f" {number})") == 1
+    assert "(fits x b)" in text and "(keeps_infinity b s1)" in text
+
+
+def test_the_schema_has_one_constructor_per_pure_operation_and_no_effects() -> None:
+    text = "\n".join(schema())
+    assert "(constructor tile_add " in text
+    assert "tile_load" not in text and "tile_store" not in text
+    assert not is_term(OPS["tile.load"]) and is_term(OPS["tile.add"])
+
+
+def test_a_lossless_round_trip_becomes_the_value_itself() -> None:
+    eng = engine()
+    try:
+        eng.add([*ROUND_TRIP, f"(fits (val 0) {F})", f"(fits (val 0) {B})"])
+        assert eng.run("normalise", Budget()).stopped == "saturated"
+        of = {row[0]: row[1] for row in eng.rows()["val"]}
+        assert of[0] == of[2] != of[1]
+    finally:
+        eng.reset()
+
+
+def test_without_the_fact_the_round_trip_stays() -> None:
+    eng = engine()
+    try:
+        eng.add(ROUND_TRIP)
+        eng.run("normalise", Budget())
+        of = {row[0]: row[1] for row in eng.rows()["val"]}
+        assert len(set(of.values())) == 3
+    finally:
+        eng.reset()
+
+
+def test_reset_forgets_terms_and_facts_but_keeps_the_template() -> None:
+    eng = engine()
+    eng.add([*ROUND_TRIP, f"(fits (val 0) {F})"])
+    eng.reset()
+    assert eng.size() == 0 and "val" not in eng.rows()
+    assert eng.rows(frozenset({"narrows", "keeps_infinity"}))
+
+
+def test_the_node_limit_stops_with_a_reason() -> None:
+    eng = engine()
+    try:
+        eng.add([*ROUND_TRIP, f"(fits (val 0) {F})", f"(fits (val 0) {B})"])
+        outcome = eng.run("normalise", Budget(nodes=1))
+        assert outcome.stopped in ("saturated", "stopped at the node limit 1")
+        assert Budget(nodes=1, rounds=0).rounds == 0
+        assert "round limit" in eng.run("normalise", Budget(rounds=0)).stopped
+    finally:
+        eng.reset()
+
+
+@pytest.mark.parametrize("dtype", [FP32, BF16])
+def test_engines_are_shared_within_a_thread(dtype: object) -> None:
+    assert engine() is engine()
