@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -157,10 +156,3 @@ def capacity(values: Named, name: str, least: int) -> None:
 def storage_bytes(found: TileBufType) -> int:
     """Return the bytes of a tile's physical storage."""
     return found.data.rows * found.data.cols * element_bytes(found.element)
-
-
-def integer_width(found: TileBufType | None) -> int | None:
-    """Return the width of an integer element type, None for a float type or no tile."""
-    if found is not None and isinstance(found.element, IntegerType):
-        return int(found.element.width.data)
-    return None

@@ -130,6 +130,26 @@ def test_builders_make_a_verified_module_that_reads_back() -> None:
     )
 
 
+def test_the_builders_of_single_operations() -> None:
+    module = ModuleBuilder("a3")
+    body = module.function("k", []).body
+    wide, narrow = body.alloc(tile_type("f32", 32, 64), name="wide"), body.alloc(tile_type("i16", 32, 64))
+    tmp = body.alloc(tile_type("f32", 8, 64), addr=512)
+    window = body.subview(wide, [0, 8], (32, 8), name="window")
+    body.cvt(wide, narrow, "FLOOR", saturate=True)
+    body.cvt(wide, narrow, "TRUNC", saturate=False, tmp=tmp)
+    body.move(window, window)
+    body.dps("trsqrt", [wide, wide], [wide])
+    body.barrier("PIPE_V")
+    text = print_pto(module.op)
+    assert "{rmode = #pto<round_mode FLOOR>, satmode = #pto<saturation_mode ON>}" in text
+    assert "pto.tcvt ins(%wide, %" in text and "satmode = #pto<saturation_mode OFF>}" in text
+    assert "%window = pto.subview %wide[%c0, %c8] sizes [32, 8] : " in text
+    assert "pto.alloc_tile addr = %" in text
+    with pytest.raises(ValueError, match=r"pto.tadd takes src0 src1 -> dst, not 1 -> 1"):
+        body.dps("tadd", [wide], [wide])
+
+
 def test_loops_carry_values_and_branches_yield() -> None:
     module = ModuleBuilder()
     function = module.function("count", [("n", i32)], results=[i32], entry=False, kernel_kind=None)
