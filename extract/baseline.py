@@ -18,9 +18,10 @@ from ..ir.valueset import ValueSet
 from ..rewrite.encode import argument_codes
 from ..rewrite.graph import ABSENT, LEAF, LITERAL, OPERATION, Graph, Node
 from ..rewrite.region import Region
+from ..rules.casts import road_words
 from ..rules.paths import Hop, Road, roads
 from ..rules.rule import RULES
-from ..rules.terms import child_params
+from ..rules.terms import CODE_MODES, CODE_SATURATIONS, child_params, saturation_code
 from .inplace import written_needs_copy
 from .lowered import Totals
 from .price import Pricer, Refusal
@@ -136,10 +137,11 @@ class _Plain:
         last = n == len(road.hops) - 1
         kind = "exact" if road.exact else "faithful"
         attrs: dict[str, Any] = {"target_type": hop.dst}
-        if hop.effective != OPS["tile.cast"].defaults["mode"]:
-            attrs["mode"] = hop.effective
-        if hop.saturation == "off" or (hop.saturation == "on" and hop.dst.is_float):
-            attrs["saturation_mode"] = hop.saturation
+        mode, saturation = road_words(road)[len(road.hops) - 1 + 2 * n :][:2]
+        if CODE_MODES[mode] != OPS["tile.cast"].defaults["mode"]:
+            attrs["mode"] = CODE_MODES[mode]
+        if saturation != saturation_code(None, hop.dst):
+            attrs["saturation_mode"] = CODE_SATURATIONS[saturation]
         made = Op("tile.cast", (Value("", with_dtype(t, hop.src)), None), attrs, (Value("", t),))
         codes = self._key(made)
         node = Node(

@@ -9,9 +9,10 @@ from ..ir.dtypes import DType
 from ..ir.program import Operand, Value
 from ..rewrite.graph import Graph, Node
 from ..rewrite.saturate import ROADS_PER_CAST
-from ..rules.paths import Hop, Road, roads
+from ..rules.casts import road_words
+from ..rules.paths import Road, roads
 from ..rules.target import Target
-from ..rules.terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS, saturation_code
+from ..rules.terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS, DTYPE_CODES
 from .lowered import RegionResult
 
 
@@ -82,21 +83,25 @@ def offered(result: RegionResult, request: Request, target: Target) -> tuple[Roa
 
 def _follows(graph: Graph, node: Node, road: Road, source: int) -> bool:
     """Whether a road's hops can be traced back from its last node to the class it starts from."""
+    wanted = _codes(road)
     here = [node]
-    for hop in reversed(road.hops[1:]):
-        fitting = [n for n in here if _is_hop(n, hop)]
+    for codes in reversed(wanted[1:]):
+        fitting = [n for n in here if _hop_codes(n) == codes]
         here = [m for n in fitting for m in graph.classes[n.children[0]] if is_cast(m) and not m.approx]
-    return any(_is_hop(n, road.hops[0]) and n.children[0] == source for n in here)
+    return any(_hop_codes(n) == wanted[0] and n.children[0] == source for n in here)
 
 
-def _is_hop(node: Node, hop: Hop) -> bool:
+def _codes(road: Road) -> list[tuple[int, ...]]:
+    """Return (source, destination, mode, saturation) of every hop as nodes have them."""
+    between = len(road.hops) - 1
+    words = road_words(road)[between:]
+    stops = [DTYPE_CODES[d.name] for d in road.stops]
+    return [(stops[i], stops[i + 1], *words[2 * i : 2 * i + 2]) for i in range(len(road.hops))]
+
+
+def _hop_codes(node: Node) -> tuple[int, ...]:
     dst, _, src, mode, saturation, _ = node.key
-    return (
-        CODE_DTYPES[dst] is hop.dst
-        and CODE_DTYPES[src] is hop.src
-        and CODE_MODES[mode] == hop.effective
-        and saturation == saturation_code(hop.saturation, hop.dst)
-    )
+    return (src, dst, mode, saturation)
 
 
 @dataclass(frozen=True)

@@ -9,47 +9,14 @@ If nothing is open after domination, the choice is proved optimal by the reducti
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from .choices import Choice, Problem, Solution, reachable
+from .reduce import reduce
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One way to make a class: its cost, the classes it needs, the (class, node) picks it stands for."""
-
-    cost: int
-    children: tuple[int, ...]
-    picks: tuple[tuple[int, int], ...]
-
-
-@dataclass
-class Problem:
-    """Choices per class number, and the root classes."""
-
-    classes: dict[int, list[Choice]]
-    roots: tuple[int, ...]
-    infeasible: frozenset[int] = frozenset()
-
-    @property
-    def open(self) -> list[int]:
-        """Classes with more than one choice left."""
-        return [c for c, choices in self.classes.items() if len(choices) > 1]
-
-
-@dataclass(frozen=True)
-class Solution:
-    """The picked node of every class in use, the total cost, and how good it is known to be.
-
-    ``bound`` is a proved lower bound on the cost of any choice (equal to ``cost``: proved optimal).
-    """
-
-    picks: dict[int, int]
-    cost: int
-    bound: int
-
-    @property
-    def proved(self) -> bool:
-        return self.bound >= self.cost
-
+__all__ = [
+    "Choice", "Problem", "Selection", "Solution", "cost_of", "greedy", "improve", "lower_bound", "problem",
+    "reachable", "reduce", "solve",
+]  # fmt: skip
 
 def problem(nodes: Sequence[Sequence[tuple[int, tuple[int, ...]] | None]], roots: Iterable[int]) -> Problem:
     """Return the pruned problem; ``nodes[c][i]`` is (cost, child classes), ``None`` for an illegal node."""
@@ -89,70 +56,6 @@ def _derivable(nodes: Sequence[Sequence[tuple[int, tuple[int, ...]] | None]]) ->
         done.add(c)
         work += users.get(c, [])
     return done
-
-
-def reduce(p: Problem) -> Problem:
-    """Absorb private classes and drop dominated choices until nothing changes."""
-    classes = {c: _undominated(options) for c, options in p.classes.items()}
-    protected = set(p.roots)
-    changed = True
-    while changed:
-        changed = False
-        uses: dict[int, int] = {}
-        for options in classes.values():
-            for option in options:
-                for child in option.children:
-                    uses[child] = uses.get(child, 0) + 1
-        for c in list(classes):
-            options = classes.get(c, [])
-            private = {
-                k for o in options for k in o.children
-                if uses[k] == 1 and k not in protected and len(classes[k]) == 1 and k != c
-            }  # fmt: skip
-            if not private:
-                continue
-            classes[c] = _undominated([_absorb(o, private, classes) for o in options])
-            changed = True
-            for k in private:
-                classes.pop(k, None)
-        classes = reachable(classes, p.roots)
-    return Problem(classes, p.roots, p.infeasible)
-
-
-def _absorb(option: Choice, private: set[int], classes: dict[int, list[Choice]]) -> Choice:
-    cost, picks = option.cost, option.picks
-    children: dict[int, None] = {}
-    for k in option.children:
-        if k in private:
-            (inner,) = classes[k]
-            cost += inner.cost
-            picks += inner.picks
-            children.update(dict.fromkeys(inner.children))
-        else:
-            children[k] = None
-    return Choice(cost, tuple(children), picks)
-
-
-def _undominated(options: list[Choice]) -> list[Choice]:
-    if len(options) == 1:
-        return options
-    kept: list[Choice] = []
-    for option in sorted(options, key=lambda o: (o.cost, o.picks)):
-        needs = set(option.children)
-        if not any(needs.issuperset(k.children) for k in kept):
-            kept.append(option)
-    return kept
-
-
-def reachable(classes: dict[int, list[Choice]], roots: Iterable[int]) -> dict[int, list[Choice]]:
-    seen: dict[int, list[Choice]] = {}
-    stack = [r for r in roots if r in classes]
-    while stack:
-        c = stack.pop()
-        if c not in seen:
-            seen[c] = classes[c]
-            stack += [k for o in classes[c] for k in o.children]
-    return {c: seen[c] for c in classes if c in seen}
 
 
 Selection = dict[int, Choice]
@@ -285,9 +188,8 @@ def _single_moves(p: Problem, chosen: Selection, used: Selection) -> Iterable[Se
     return [{c: o} for c in used for o in p.classes[c] if o is not chosen[c]]
 
 
-#: Subproblems the branch and bound of :func:`solve` may open, and the size (choices) beyond which it is skipped.
-BRANCHES = 64
-BRANCH_SIZE = 600
+#: Subproblems the branch and bound of :func:`solve` may open, times the choices in each.
+BRANCH_WORK = 12_000
 
 
 def solve(p: Problem) -> Solution:
@@ -300,9 +202,8 @@ def solve(p: Problem) -> Solution:
     chosen, _ = improve(small, greedy(small))
     start = cost_of(chosen, small.roots)
     assert start is not None
-    if sum(map(len, small.classes.values())) > BRANCH_SIZE:
-        return _solution(start, lower_bound(small))
-    best, bound = _branch(small, start)
+    size = sum(map(len, small.classes.values()))
+    best, bound = _branch(small, start, BRANCH_WORK // size)
     return _solution(best, bound)
 
 
@@ -314,12 +215,12 @@ def _solution(priced: Priced, bound: int) -> Solution:
     return Solution(dict(pick for o in used.values() for pick in o.picks), cost, bound)
 
 
-def _branch(p: Problem, best: Priced) -> tuple[Priced, int]:
+def _branch(p: Problem, best: Priced, branches: int) -> tuple[Priced, int]:
     """Depth-first branch and bound; returns the best choice and a proved bound on every choice."""
     stack = [p]
     opened = 0
     while stack:
-        if opened >= BRANCHES:
+        if opened >= branches:
             return best, min([best[0], *(lower_bound(q) for q in stack)])
         q = stack.pop()
         opened += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..ir import valueset
 from ..ir.program import Function, Op, Value, flat_operands, walk
@@ -139,7 +139,7 @@ class _Finder:
         rules: list[Rule] = []
         for reader in readers:
             rules += self.rules_behind(reader, set())
-        unique = tuple(dict.fromkeys(rules))
+        unique = _unique(rules)
         users = ", ".join(f"{r.results[0].name}{_in_line(r)}" for r in readers)
         if not unique:
             return Dropped(*at, f"read only by {users}, gone too")
@@ -156,7 +156,7 @@ class _Finder:
             other = next((n for n in names if n in self.emitted), class_name(result, c))
         start = self.derivers[region].written(i)
         steps = self.derivers[region].path(c, start, goal) if start is not None else None
-        rules = tuple(dict.fromkeys(s.rule for s in steps or ()))
+        rules = _unique(s.rule for s in steps or ())
         how = f" by {', '.join(r.name for r in rules)}" if rules else ", computed once"
         return Dropped(*at, f"the same value as {other}{how}", rules)  # type: ignore[arg-type]
 
@@ -187,6 +187,10 @@ class _Finder:
                         if isinstance(o, Value):
                             self._readers.setdefault(o.name, []).append(s)
         return self._readers.get(name, [])
+
+
+def _unique(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    return tuple({r.name: r for r in rules}.values())
 
 
 def _picked(result: RegionResult, c: int) -> Node:
