@@ -92,7 +92,10 @@ def _build(p: Pattern, actions: list[str], names: dict[Term, str], number: int) 
 
 
 def schema() -> list[str]:
-    """Return the egglog declarations: one constructor per pure operation, the fact tables, the provenance."""
+    """Return the egglog declarations: the operations rules speak of, the fact tables, the provenance.
+
+    Other operations are declared when a region has them: a small template is quicker to make and to reset.
+    """
     out = [
         "(sort V)",
         "(constructor Inp (i64) V)",
@@ -103,18 +106,32 @@ def schema() -> list[str]:
         "(ruleset lower)",
     ]
     explained = {t.op for r in RULES.values() for t in _terms(r.rhs)}
-    for decl in OPS.values():
-        if is_term(decl):
-            sorts = " ".join(["i64"] * len(signature(decl)) + ["V"] * len(child_params(decl)))
-            out.append(f"(constructor {constructor(decl.name)} ({sorts}) V)")
-            if decl.name in explained:
-                out.append(f"(function why_{constructor(decl.name)} ({sorts}) i64 :merge (min old new))")
+    for name in sorted(_ruled()):
+        decl = OPS[name]
+        out.append(_constructor(decl))
+        if name in explained:
+            out.append(f"(function why_{constructor(name)} ({_sorts(decl)}) i64 :merge (min old new))")
     for name, (kinds, _) in facts.FACTS.items():
         out.append(f"(relation {name} ({' '.join('V' if k == 'value' else 'i64' for k in kinds)}))")
     for hops in range(1, MAX_HOPS + 1):
         columns = " ".join(["V", *["i64"] * (len(road_columns(hops)) - 1)])
         out += [f"(relation {road_table(hops, exact)} ({columns}))" for exact in (True, False)]
     return out
+
+
+def _sorts(decl: OpDecl) -> str:
+    return " ".join(["i64"] * len(signature(decl)) + ["V"] * len(child_params(decl)))
+
+
+def _constructor(decl: OpDecl) -> str:
+    return f"(constructor {constructor(decl.name)} ({_sorts(decl)}) V)"
+
+
+@cache
+def _ruled() -> frozenset[str]:
+    """Return the operations that some rule mentions."""
+    found = {t.op for r in RULES.values() for side in (r.lhs, r.rhs) for t in _terms(side)}
+    return frozenset(name for name in found if name in OPS)
 
 
 def _terms(p: Pattern) -> Iterable[Term]:
@@ -130,7 +147,8 @@ class Engine:
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._bindings = bindings()
         self._rules = tuple(rules)
-        self._keep_best = not hasattr(self._bindings.EGraph, "commands")  # egglog 14 degrades under push/pop
+        # egglog 14 slows down with every push and pop, so that its template is made anew now and then.
+        self._wears_out = hasattr(self._bindings.EGraph, "parse_and_run_program")
         self._fresh()
 
     def _fresh(self) -> None:
@@ -138,12 +156,19 @@ class Engine:
         fixed = [f"({name} {' '.join(map(str, row))})" for name, row in facts.dtype_rows()]
         self._load([*schema(), *map(compile_rule, self._rules), *fixed])
         self._uses = 0
+        self._declared: set[str] = set()
         self._load(["(push)"])
 
     def _load(self, statements: Sequence[str]) -> None:
         for start in range(0, len(statements), PIECE):
             text = "\n".join(statements[start : start + PIECE])
             self._egraph.run_program(*self._egraph.parse_program(text))
+
+    def declare(self, names: Iterable[str]) -> None:
+        """Make the constructors of operations available until the next reset."""
+        missing = sorted(set(names) - _ruled() - self._declared)
+        self._declared.update(missing)
+        self._load([_constructor(OPS[name]) for name in missing])
 
     def add(self, statements: Sequence[str]) -> None:
         """Insert terms (``(set (val 3) (tile_add ...))``) and fact rows."""
@@ -194,9 +219,10 @@ class Engine:
     def reset(self) -> None:
         """Forget everything but the template."""
         self._uses += 1
-        if self._keep_best and self._uses >= 25:
+        if self._wears_out and self._uses >= 25:
             self._fresh()
             return
+        self._declared.clear()
         self._load(["(pop)\n(push)"])
 
 

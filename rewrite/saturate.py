@@ -51,6 +51,7 @@ def saturate(region: Region, knowledge: Knowledge, plan: Plan) -> Graph:
 def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> Graph:
     text, codes = region_text(region)
     sets = value_sets(region, knowledge)
+    eng.declare(op.name for op in region.ops)
     eng.add(text + _fact_rows(value_facts(region, sets)))
     outcome = eng.run("normalise", plan.budget)
     if sets and plan.target is not None:
