@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
 from tilegg.ir.dtypes import BF16, FP32
-from tilegg.rewrite.engine import Budget, compile_rule, engine, is_term, schema
 from tilegg.ir.op import OPS
+from tilegg.rewrite.engine import Budget, compile_rule, engine, is_term, schema
 from tilegg.rules.rule import RULES
 from tilegg.rules.terms import DTYPE_CODES, MODE_CODES
 
@@ -22,15 +21,25 @@ def test_compiled_rules_carry_their_name_phase_and_provenance() -> None:
     text = compile_rule(RULES["cast.fuse.exact-first"])
     number = RULES["cast.fuse.exact-first"].number
     assert ':name "cast.fuse.exact-first"' in text and ":ruleset normalise" in text
-    assert f"(set (why_tile_cast" in text and text.count(f" {number})") == 1
+    assert "(set (why_tile_cast" in text and text.count(f" {number})") == 1
     assert "(fits x b)" in text and "(keeps_infinity b s1)" in text
 
 
-def test_the_schema_has_one_constructor_per_pure_operation_and_no_effects() -> None:
+def test_the_schema_has_the_operations_of_the_rules_and_no_effects() -> None:
     text = "\n".join(schema())
-    assert "(constructor tile_add " in text
+    assert "(constructor tile_cast " in text
     assert "tile_load" not in text and "tile_store" not in text
     assert not is_term(OPS["tile.load"]) and is_term(OPS["tile.add"])
+
+
+def test_other_operations_are_declared_until_the_next_reset() -> None:
+    eng = engine()
+    for _ in range(2):
+        eng.declare(["tile.rems", "tile.cast", "tile.rems"])
+        eng.add(["(set (val 0) (Inp 0))", "(set (val 1) (tile_rems 3 1 (val 0) (val 0)))"])
+        assert [row[:2] for row in eng.rows()["tile_rems"]] == [(3, 1)]
+        eng.reset()
+        assert "tile_rems" not in eng.rows()
 
 
 def test_a_lossless_round_trip_becomes_the_value_itself() -> None:
