@@ -276,6 +276,24 @@ def modulo(state: Scopes, s: Op) -> SSAValue:
     return _new(state, arith.RemSIOp, _new(state, arith.AddiOp, rest, b), b)
 
 
+def remainder(state: Scopes, s: Op) -> SSAValue:
+    """Remainder with the sign of the dividend."""
+    dtype: DType = s.result.type.dtype  # type: ignore[union-attr]
+    a, b = (scalar_operand(state, o, dtype) for o in s.operands[:2])
+    return _new(state, arith.RemSIOp if dtype.signed else arith.RemUIOp, a, b)
+
+
+def invert(state: Scopes, s: Op) -> SSAValue:
+    dtype: DType = s.result.type.dtype  # type: ignore[union-attr]
+    return _new(state, arith.XOrIOp, scalar_operand(state, s.operands[0], dtype), constant(state, -1, dtype))
+
+
+def choose(state: Scopes, s: Op) -> SSAValue:
+    dtype: DType = s.result.type.dtype  # type: ignore[union-attr]
+    when, a, b = s.operands
+    return _select(state, condition(state, when), scalar_operand(state, a, dtype), scalar_operand(state, b, dtype))
+
+
 def compare(state: Scopes, s: Op) -> SSAValue:
     dtype = _common(s)
     a, b = (scalar_operand(state, o, dtype) for o in s.operands[:2])
@@ -302,10 +320,10 @@ def cast(state: Scopes, s: Op) -> SSAValue:
         if dst.is_float or isinstance(source.value, int):
             return constant(state, source.value, dst)
         written = constant(state, source.value, source.dtype)
-        return convert(state, written, source.dtype, dst, s.attrs.get("mode", "round"))
+        return convert(state, written, source.dtype, dst, s.attrs.get("mode", "none"))
     assert isinstance(source, Value)
     src: DType = source.type.dtype  # type: ignore[union-attr]
-    return convert(state, scalar_operand(state, source, src), src, dst, s.attrs.get("mode", "round"), clamp=True)
+    return convert(state, scalar_operand(state, source, src), src, dst, s.attrs.get("mode", "none"), clamp=True)
 
 
 HANDLERS: dict[str, Callable[[Scopes, Op], SSAValue]] = {
@@ -315,10 +333,16 @@ HANDLERS: dict[str, Callable[[Scopes, Op], SSAValue]] = {
     "scalar.mod": modulo,
     "scalar.neg": negate,
     "scalar.cast": cast,
+    "scalar.rem": remainder,
+    "scalar.bit_not": invert,
+    "scalar.select": choose,
 }
 
 
 def emit_scalar(state: Scopes, s: Op) -> None:
     """Append a scalar operation and name its result."""
-    made = HANDLERS[s.name](state, s)
+    handler = HANDLERS.get(s.name)
+    if handler is None:
+        state.fail(f"{s.name} on scalars cannot be written for this backend of the assembler")
+    made = handler(state, s)
     state.scalars[s.result.name] = state.name(made, s.result.name)

@@ -88,7 +88,7 @@ def entry(program: Program | Function, name: str | None = None) -> Function:
         known = ", ".join(f.name for f in program.functions)
         raise error("TG030", f"the program has no function {name!r}", hint=f"it has {known or 'none'}")
     ops = [s for f in program.functions for s in walk(f.body) if isinstance(s, Op)]
-    called = {s.attrs.get("callee") for s in ops if s.name == "call"}
+    called = {s.attrs.get("callee") for s in ops if s.name in ("call", "pto.simt_launch")}
     free = [f for f in program.functions if f.name not in called]
     if len(free) != 1:
         names = ", ".join(f.name for f in free) or "none"

@@ -30,6 +30,7 @@ from .interp_frame import (
     fetch_one,
 )
 from .interp_io import bind_dims
+from .interp_simt import outside_simt, simt_launch, simt_section
 from .op import OPS
 from .program import (
     Block,
@@ -47,6 +48,7 @@ from .program import (
     While,
     Yield,
 )
+from .simt import section_grid
 from .tilearray import TileArray
 from .types import TileType, TupleType, Type, scalar
 
@@ -150,7 +152,11 @@ def _op(code: Code, s: Op) -> Step:
         return _call(code, s, str(s.attrs.get("callee")))
     if s.name == "tuple.get":
         return _project(code, s)
+    if s.name == "pto.simt_launch":
+        return simt_launch(code, s)
     decl = OPS.get(s.name)
+    if decl is not None and decl.scalar is not None and decl.scalar.domain == "simt":
+        return outside_simt(s)
     if decl is None:
         if s.name.split(".", 1)[-1] in _INERT:
             keep = _keep(code, s)
@@ -353,6 +359,8 @@ def _if(code: Code, s: If) -> Step:
 
 
 def _scope(code: Code, s: Scope) -> Step:
+    if section_grid(s.header) is not None:
+        return simt_section(code, s)
     body = compile_block(code, s.body)
     found = _SPMD.search(s.header)
     if found is None:

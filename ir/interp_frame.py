@@ -9,6 +9,7 @@ from typing import Any
 from .diagnostics import Span, error
 from .interp_eval import scalar_rounder
 from .program import Block, Const, Function, Operand, Value, Verbatim
+from .simt_threads import SimtState
 from .types import ScalarType, TensorType, TileType, Type
 
 Frame = list[Any]
@@ -21,7 +22,7 @@ class Machine:
     """
 
     __slots__ = (
-        "block", "blocks", "broken", "budget", "depth", "functions", "left", "rank", "ranks", "subblock", "watch"
+        "block", "blocks", "broken", "budget", "depth", "functions", "left", "rank", "ranks", "simt", "subblock", "watch"
     )  # fmt: skip
 
     def __init__(self, functions: Mapping[str, Code], budget: int) -> None:
@@ -31,6 +32,7 @@ class Machine:
         self.block, self.blocks, self.subblock = 0, 1, 0
         self.rank, self.ranks = 0, 1
         self.watch = self.broken = False
+        self.simt: SimtState | None = None
 
 
 class Yielded:

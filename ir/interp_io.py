@@ -13,9 +13,10 @@ from .diagnostics import TileggError, error
 from .dimexpr import compile_dim, evaluate
 from .dtypes import BF16, BOOL, DType
 from .interp_eval import scalar_rounder
+from .pointers import Pointer
 from .program import Function, Param
 from .tilearray import Arr, TileArray, padded, poison
-from .types import Dim, OpaqueType, ScalarType, TensorType, TileType, Type, shape_text
+from .types import Dim, OpaqueType, PtrType, ScalarType, TensorType, TileType, Type, shape_text
 
 #: Element types of ml_dtypes that hold the same bit codes as a coded dtype.
 _CODE_TYPES = {
@@ -73,6 +74,8 @@ def _accept(p: Param, given: Any) -> Any:
             return to_storage(given, t.dtype, name)
         case ScalarType():
             return to_scalar(given, t.dtype, name)
+        case PtrType():
+            return given if isinstance(given, Pointer) else to_storage(given, t.dtype, name)
         case _:
             return given
 
@@ -92,6 +95,10 @@ def _initial(p: Param, arrays: Mapping[str, Any], names: Mapping[str, int]) -> A
         if value is None:
             return TileArray(poison(_known_shape(t.shape, names, name), t.dtype))
         return value if isinstance(value, TileArray) else _as_tile(value, t, names)
+    if isinstance(t, PtrType) and isinstance(value, np.ndarray):
+        memory = value.reshape(-1).copy()
+        memory.flags.writeable = p.direction != "In"
+        return Pointer(memory, t.dtype)
     return value
 
 
@@ -263,6 +270,8 @@ def _same_array(value: Any, other: Arr) -> bool:
 def _plain(value: Any) -> Any:
     if isinstance(value, TileArray):
         return value.region.copy()
+    if isinstance(value, Pointer):
+        return value.memory
     if isinstance(value, np.ndarray) and not value.flags.owndata:
         return value.copy()
     return value

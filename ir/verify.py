@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from .diagnostics import Diagnostic, Span, TileggError
 from .distributed_checks import distributed_problems
+from .domains import domain_problems
 from .dtypes import TASK_ID
 from .infer import check_operand, join_types, merge_types, result_types, stored_attrs, type_of
 from .op import OPS, OpDecl
@@ -57,7 +58,7 @@ def verify(program: Program) -> list[Diagnostic]:
         found.append(Diagnostic("TG009", f"function {name} is defined twice"))
     for f in program.functions:
         _Checker(program, f, found).function()
-    return found + distributed_problems(program)
+    return found + distributed_problems(program) + domain_problems(program)
 
 
 @dataclass

@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 
 from .. import valueset as vs
+from ..classification import Classification
 from ..convert import convert
-from ..dtypes import DType
+from ..dtypes import DTYPES, DType
+from ..lanes import convert_lanes
 from ..op import Array, Call, Dims, DTypeAttr, Env, Mode, Saturation, Scalar, Scratch, Tile, op
 from ..types import TensorType, Type, scalar
 from ._result import retype
+from ._scalar_result import dtype_at, require_listed
 
 FAMILY = "casts"
 
@@ -96,8 +99,22 @@ def reinterpret_view(data: Tile, dtype: DTypeAttr, *, shape: Dims = None, env: E
     return np.ascontiguousarray(data).view(dtype.storage)
 
 
-@op("scalar.cast", result=lambda call: scalar(call.attr("dtype")), unified="cast", family="scalar")
-def scalar_cast(value: Scalar, dtype: DTypeAttr, mode: Mode = "round", *, env: Env) -> Any:
-    """Convert a scalar; it clamps to integers as a tile cast does and takes no saturation mode."""
-    source = np.asarray(value).astype(env.dtype(0).storage)
-    return convert(source.reshape(1), env.dtype(0), dtype, mode, None)[0].item()
+_NUMBERS = tuple(name for name, d in DTYPES.items() if d.is_numeric)
+
+
+def _scalar_cast_type(call: Call) -> Type:
+    require_listed(call, dtype_at(call, 0))
+    return scalar(require_listed(call, call.attr("dtype")))
+
+
+@op("scalar.cast", result=_scalar_cast_type, unified="cast", family="scalar",
+    scalar=Classification("E", "anywhere", "keep both", _NUMBERS, intrinsics={
+        "float": "fpext, fptrunc, fptosi or fptoui (clamped)", "uint": "zext, trunc (clamped) or uitofp",
+        "any": "sext, trunc (clamped) or sitofp"},
+        differences="integers clamp, floats to integers truncate; no hardware control: that is pto.convert"))  # fmt: skip
+def scalar_cast(value: Scalar, dtype: DTypeAttr, mode: Mode = "none", *, env: Env) -> Any:
+    """Convert a scalar with one rounding; it clamps to integers and takes no saturation mode.
+
+    By default floats are truncated to integers, and everything else is rounded to nearest even.
+    """
+    return convert_lanes(value, env.dtype(0), dtype, mode, None)
