@@ -205,7 +205,7 @@ class Plan:
             lines = all(self.forms[n].line for n in (*tiles, *results) if n in self.forms)
             self._join([*tiles, *results] if lines else [])
             return
-        if ".row_expand" in s.name or ".col_expand" in s.name or s.name == "tile.assemble":
+        if ".row_expand" in s.name or ".col_expand" in s.name or s.name in _FIRST_ONLY:
             tiles = tiles[:1]
         self._join([*tiles, *results])
 
@@ -225,8 +225,13 @@ _OWN_SHAPE = frozenset(
     {"tile.slice", "tile.concat", "tile.create", "tile.load", "tile.full", "tile.ci", "tile.read", "tile.store"}
     | {f"tile.{axis}_{what}" for axis in ("row", "col") for what in ("sum", "max", "min", "prod", "argmax", "argmin")}
     | {"tile.extract", "tile.fillpad_expand", "tile.dequant", "tile.histogram"}
+    | {f"tile.gather{what}" for what in ("", "b", "_mask", "_compare")}
+    | {"tile.scatter_mask", "tile.sort32", "tile.mgather", "tile.mscatter", "tile.concat_idx", "tile.transpose_view"}
+    | {f"tile.mrgsort{what}" for what in ("", "_format1", "_format2")}
 )
 _RESHAPES = frozenset({"tile.reshape", "tile.transpose"})
+#: Operations whose result lies like their first operand, whatever the others.
+_FIRST_ONLY = frozenset({"tile.assemble", "tile.scatter", "tile.quant"})
 
 
 def _tile_operands(s: Op) -> list[str]:

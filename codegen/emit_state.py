@@ -72,6 +72,8 @@ class State(Scopes):
         #: How often each name is read.
         self.counts = counts
         self.tiles: dict[str, TileRef] = {}
+        #: Tiles under a dtype that the assembler cannot give their storage; they can only be stored.
+        self.relabelled: dict[str, TileRef] = {}
         self.tensors: dict[str, TensorRef] = {}
         #: Results that are to be produced in a given tile instead of a new one.
         self.places: dict[str, TileRef] = {}
@@ -83,6 +85,9 @@ class State(Scopes):
     def tile(self, o: Operand) -> TileRef:
         """Return the tile of an operand."""
         found = self.tiles.get(o.name) if isinstance(o, Value) else None
+        if found is None and isinstance(o, Value) and o.name in self.relabelled:
+            self.fail(f"{o.name!r} is another dtype's bytes and can only be stored",
+                      "the assembler does not retype low-precision tiles (v0.60)")  # fmt: skip
         if found is None:
             self.fail(f"{getattr(o, 'name', 'the operand')!r} is no tile the emitter knows")
         return found

@@ -54,7 +54,7 @@ class Emitter:
         self.taken.add(f"{stem}_v{version}")
         return f"{stem}_v{version}"
 
-    def emit(self, name: str, what: str | Sequence[str | Value], /, **given: Any) -> Any:
+    def emit(self, name: str, what: str | Value | Sequence[str | Value], /, **given: Any) -> Any:
         """Append an operation by parameter names and return its value, or values.
 
         ``what`` names the result (or each of them); a :class:`Value` is given as it is, as the result itself.

@@ -226,12 +226,11 @@ def _scatter_mask_type(call: Call) -> Type:
     return tile(dst.shape, dst.dtype, dst.valid, dst.memory, dst.layout)
 
 
-@op("tile.scatter_mask", result=_scatter_mask_type, pto="tscatter", unified="scatter_mask", family=GATHER,
-    target_defined="the other columns, which some assemblers fill with zeros (taken as: kept)")  # fmt: skip
+@op("tile.scatter_mask", result=_scatter_mask_type, pto="tscatter", unified="scatter_mask", family=GATHER)
 def scatter_mask(dst: Tile, src: Tile, mask_pattern: Int) -> Any:
-    """dst with one column of every group of 2 or 4 replaced by the columns of src."""
+    """Columns of src spread over one column of every group of 2 or 4, zeros between them; dst gives the type only."""
     _, group, at = PATTERNS[mask_pattern]
-    out = dst.copy()
+    out = np.zeros_like(dst)
     out[:, at::group] = src
     return out
 

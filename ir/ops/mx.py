@@ -140,7 +140,8 @@ def tquant_mx_raw(
     """
     found = mx.quantise(src, env.dtype(0), dtype, group_axis, scale_alg)
     codes = found.codes.view(np.int8) if dtype is FP8E4M3FN else found.codes
-    return codes, found.scales.reshape(groups_of(*src.shape, group_axis))
+    rows, cols = src.shape
+    return codes, found.scales.reshape(groups_of(rows, cols, group_axis))
 
 
 def zz_workspace(rows: int, cols: int, axis: int) -> int:

@@ -1,0 +1,169 @@
+"""Quantisation instructions: block-scaled formats with their workspaces and layouts, per-row integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import cast
+
+from xdsl.ir import Attribute, SSAValue
+
+from ..ir.dtypes import DTYPES, FP4, FP8E4M3FN, FP32, DType
+from ..ir.program import Op, Operand
+from ..ir.types import TileType
+from . import emit_memory, emit_views
+from .emit_forms import Form
+from .emit_state import State, TileRef, buffer_type
+from .pto.api import word
+from .pto.base import SEGMENTS, segments
+from .pto.elements import spell
+from .pto.movement import TmovOp
+
+_QUANT_TYPES = {FP8E4M3FN: "MXFP8", FP4: "MXFP4_E2M1"}
+#: From this many elements on the assembler's library runs two steps at a time and fills twice the scales.
+_UNROLLED = 1024
+
+
+def quantise_blocks(state: State, s: Op) -> None:
+    """``tile.tquant_mx_raw``: ``pto.tquant.mx`` with its four results."""
+    source = state.compact(state.turned(state.tile(s.operands[0])))
+    axis: int = s.attrs["group_axis"]
+    data, exponents = (state.new(r) for r in s.results)
+    if axis == 0 and exponents.form.cols != source.form.cols:
+        state.fail("the exponents do not have the source's physical columns", "assembler v0.60 wants them equal")
+    groups = exponents.form.rows * exponents.form.used
+    least = (0, _scale_room(source, groups)) if axis == 1 else (0, 0)
+    workspaces = [
+        _workspace(state, o, replace(exponents.form, dtype=source.form.dtype, cols=0), room)
+        for o, room in zip(s.operands[1:3], least)
+    ]
+    dtype: DType = s.attrs.get("dtype", FP8E4M3FN)
+    attrs: dict[str, Attribute] = {
+        "quant_type": word("quant_type", _QUANT_TYPES[dtype]),
+        "grpAxis": word("mx_group_axis", f"axis{axis}"),
+    }
+    if s.attrs.get("scale_alg", "ocp") != "ocp":
+        attrs["quantScaleAlg"] = word("quant_scale_alg", s.attrs["scale_alg"])
+    outs = [state.rows(data), state.rows(exponents), *workspaces]
+    state.b.dps("tquant.mx", [state.rows(source)], outs, attrs)
+
+
+def _scale_room(source: TileRef, groups: int) -> int:
+    """Return the elements a line of scales must have room for (assembler v0.60 verifier)."""
+    if source.form.dtype is not FP32:
+        return -(-groups // 128) * 128
+    size = source.form.rows * source.form.cols
+    wanted = groups * 2 if size > _UNROLLED and size % 256 == 0 else groups
+    return -(-wanted // 64) * 64
+
+
+def _workspace(state: State, given: Operand, form: Form, room: int) -> SSAValue:
+    """Return a workspace: the given tile where it is large enough, else one of its own."""
+    unit = form.unit
+    cols = -(-max(form.used, room) // unit) * unit
+    ref = None if given is None else state.tile(given)
+    if ref is not None and not ref.alias and ref.form.rows == form.rows and ref.form.cols >= cols:
+        return state.rows(ref)
+    return state.allot(replace(form, cols=cols), (form.rows, form.used), False, None).value
+
+
+def to_boxes(state: State, s: Op) -> None:
+    """``tile.tmov_x2zz``: ``pto.tmov`` with a scratch tile."""
+    source, tmp = state.compact(state.turned(state.tile(s.operands[0]))), state.tile(s.operands[1])
+    if source.form.rows > 1 and not source.form.contiguous:
+        state.fail("the exponents have gaps between their rows", "rows are padded to whole 32-byte blocks",
+                   "keep them on one line, as pl.tile.tquant_mx_raw gives them")  # fmt: skip
+    result = state.new(s.result)
+    properties: dict[str, Attribute] = {
+        SEGMENTS: segments(1, 1, 1, 0),
+        "grpAxis": word("mx_group_axis", f"axis{s.attrs['group_axis']}"),
+    }
+    operands = [state.rows(source), state.rows(result), state.rows(tmp)]
+    state.b.add(TmovOp.create(operands=operands, properties=properties))
+
+
+# -- names for the same bytes ----------------------------------------------------------------------------
+
+
+def reinterpret(state: State, s: Op) -> None:
+    """``tile.reinterpret_view``; what the assembler cannot retype keeps its value and can only be stored."""
+    name = s.operands[0].name  # type: ignore[union-attr]
+    source, result = cast(TileType, s.operands[0].type), cast(TileType, s.result.type)  # type: ignore[union-attr]
+    if not (source.dtype.is_coded or result.dtype.is_coded):
+        emit_views.reinterpret(state, s)
+        return
+    ref = state.relabelled.get(name) or state.tile(s.operands[0])
+    made = state.derived(ref, replace(ref.form, dtype=result.dtype), ref.valid, ref.value, ref.upright, ref.strided)
+    if result.dtype is _held(ref):
+        state.tiles[s.result.name] = made
+    else:
+        state.relabelled[s.result.name] = made
+
+
+def _held(ref: TileRef) -> DType:
+    """Return the dtype of the value a tile is, whatever it is taken for."""
+    spelled = spell(ref.value.type.element)  # type: ignore[attr-defined]
+    return next(d for d in DTYPES.values() if d.pto == spelled)
+
+
+def transpose_view(state: State, s: Op) -> None:
+    """``tile.transpose_view``: the same boxes under swapped dimensions."""
+    name = s.operands[0].name  # type: ignore[union-attr]
+    ref = state.relabelled.get(name)
+    plain = ref is None
+    ref = ref or state.tile(s.operands[0])
+    form = state.plan[s.result.name]
+    if form.config is None:
+        state.fail("only tiles that are laid out in boxes can be turned by name", hint="use pl.tile.transpose")
+    valid = state.valid_of(cast(TileType, s.result.type), form)
+    held = replace(form, dtype=ref.form.dtype) if plain else form
+    type_ = buffer_type(replace(held, dtype=_held(ref)), valid)
+    made = state.derived(ref, held, valid, state.reshape(ref.value, type_))
+    (state.tiles if plain else state.relabelled)[s.result.name] = made
+
+
+def store(state: State, s: Op) -> None:
+    """``tile.store``, also of a tile the assembler knows under another element type of the same width."""
+    o = s.operands[0]
+    name = getattr(o, "name", "")
+    ref = state.relabelled.get(name) or state.tiles.get(name)
+    if ref is not None and ref.form.config is not None and ref.form.config[1] != "none_box":
+        state.fail(
+            f"a {o.type} laid out in boxes cannot be stored",  # type: ignore[union-attr]
+            "the assembler stores plain vector tiles only",
+            "store the exponents that pl.tile.tquant_mx_raw gives, which lie group by group",
+        )
+    if name in state.relabelled:
+        state.tiles[name] = state.relabelled[name]
+        emit_memory.store(state, s)
+        del state.tiles[name]
+    else:
+        emit_memory.store(state, s)
+
+
+# -- integers --------------------------------------------------------------------------------------------
+
+
+def quantise_rows(state: State, s: Op) -> None:
+    """``tile.quant``: ``pto.tquant`` with one scale, and maybe one offset, per row."""
+    source = state.turned(state.tile(s.operands[0]))
+    columns = [state.tile(o) for o in s.operands[1:3] if o is not None]
+    result = state.new(s.result)
+    outs = [state.rows(result)]
+    if s.operands[3] is not None:
+        outs.append(state.rows(state.tile(s.operands[3])))
+    elif state.target.arch != "a5":
+        outs.append(state.allot(replace(source.form, pad=0), source.valid, False, None).value)
+    kind = "INT8_ASYM" if len(columns) == 2 else "INT8_SYM"
+    ins = [state.rows(source), *(state.upright(c) if c.form.column else state.rows(c) for c in columns)]
+    state.b.dps("tquant", ins, outs, {"quant_type": word("quant_type", kind)})
+
+
+HANDLERS: dict[str, Callable[[State, Op], None]] = {
+    "tile.tquant_mx_raw": quantise_blocks,
+    "tile.tmov_x2zz": to_boxes,
+    "tile.reinterpret_view": reinterpret,
+    "tile.transpose_view": transpose_view,
+    "tile.store": store,
+    "tile.quant": quantise_rows,
+}
