@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -19,6 +18,10 @@ from ..rules.terms import (
     MODE_CODES,
     child_params,
     constructor,
+    literal_codes,
+    literal_value,
+    rest_code,
+    rest_of,
     saturation_code,
     signature,
 )
@@ -31,8 +34,6 @@ _DECLS: dict[str, OpDecl] = {}
 # Interned argument codes. They only ever meet equality, so their order of creation does not matter.
 _shapes: dict[object, int] = {None: 0}
 _shape_of: list[TileType | None] = [None]
-_rests: dict[object, int] = {}
-_rest_of: list[tuple[dict[str, Any], tuple[Any, ...]]] = []
 
 
 def _shape_code(t: Type) -> int:
@@ -62,12 +63,7 @@ def _rest_code(op: Op, decl: OpDecl) -> int:
         if p.kind is Kind.DIMS
     )
     attrs = {k: v for k, v in op.attrs.items() if decl.by_name[k].kind not in _CODED_KINDS}
-    key = (decl.name, tuple(sorted((k, repr(v)) for k, v in attrs.items())), lists)
-    code = _rests.get(key)
-    if code is None:
-        code = _rests[key] = len(_rest_of)
-        _rest_of.append((attrs, tuple(o for o in op.operands)))
-    return code
+    return rest_code(decl.name, attrs, lists, op.operands)
 
 
 _CODED_KINDS = frozenset({Kind.MODE, Kind.SATURATION, Kind.COMPARE})
@@ -100,25 +96,12 @@ def _argument(name: str, op: Op, decl: OpDecl, dtype: DType) -> int:
             return _rest_code(op, decl)
 
 
-def _signed(value: int) -> int:
-    low = value & ((1 << 64) - 1)
-    return low - (1 << 64) if low >> 63 else low
-
-
 def _literal_codes(c: Const) -> tuple[int, int]:
-    """Return a literal's argument codes: dtype (and whether it is written as a float), 64-bit pattern."""
-    # The code space tells floats from integers, so that 1 and 1.0 in one dtype stay distinct terms.
-    kind = DTYPE_CODES[c.dtype.name] * 2 + isinstance(c.value, float)
-    if isinstance(c.value, float):
-        return kind, int(struct.unpack("<q", struct.pack("<d", c.value))[0])
-    return kind, _signed(int(c.value))
+    return literal_codes(c.value, c.dtype)
 
 
 def _literal(kind: int, bits: int) -> Const:
-    dtype = CODE_DTYPES[kind // 2]
-    if kind % 2:
-        return Const(struct.unpack("<d", struct.pack("<q", bits))[0], dtype)
-    return Const(bool(bits) if dtype.kind == "bool" else bits, dtype)
+    return Const(*literal_value(kind, bits))
 
 
 @lru_cache(maxsize=1024)
@@ -302,7 +285,7 @@ def _attributes(decl: OpDecl, args: tuple[int, ...]) -> tuple[dict[str, Any], tu
                 if code:
                     attrs["cmp_type"] = code
             case "rest":
-                extra, operands = _rest_of[code]
+                extra, operands = rest_of(code)
                 attrs.update(extra)
     if decl.name == "tile.cast":
         attrs["target_type"] = CODE_DTYPES[args[0]]

@@ -18,7 +18,16 @@ from ..ir.program import Const, Value
 from ..ir.tilearray import Arr, TileArray
 from ..ir.types import ScalarType, TileType, scalar, tile
 from .rule import Pattern, Term, Var
-from .terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS, child_params, signature
+from .terms import (
+    CODE_DTYPES,
+    CODE_MODES,
+    CODE_SATURATIONS,
+    LITERAL,
+    child_params,
+    literal_value,
+    rest_of,
+    signature,
+)
 
 #: Codes of a rule's dtype, mode, saturation, shape and integer variables.
 Assignment = dict[Var, int]
@@ -70,6 +79,8 @@ def evaluate(p: Pattern, codes: Assignment, values: Mapping[Var, Valued]) -> Val
     """Return the value of a pattern; raises :class:`Unfit`."""
     if isinstance(p, Var):
         return values[p]
+    if p.op == LITERAL:
+        return _literal(*(codes[a] if isinstance(a, Var) else a for a in p.args))
     decl = OPS[p.op]
     children = [evaluate(c, codes, values) for c in p.children]
     operands: list[Any] = [None] * len(decl.operand_params)
@@ -95,10 +106,15 @@ def evaluate(p: Pattern, codes: Assignment, values: Mapping[Var, Valued]) -> Val
     return Valued(np.ascontiguousarray(out.region), result)
 
 
+def _literal(kind: int, bits: int) -> Valued:
+    value, dtype = literal_value(kind, bits)
+    return Valued(np.array([value]), scalar(dtype))
+
+
 def _run_time(v: Valued) -> Any:
     if isinstance(v.type, TileType):
         return TileArray(v.data)
-    number = decode(v.data, v.dtype)[0].item()
+    number = v.data[0].item() if v.data.dtype.kind in "fib" else decode(v.data, v.dtype)[0].item()
     return bool(number) if v.dtype.kind == "bool" else number
 
 
@@ -113,6 +129,8 @@ def _attributes(decl: OpDecl, args: list[int]) -> dict[str, Any]:
                 attrs["saturation_mode"] = CODE_SATURATIONS[code]
             case "compare":
                 attrs["cmp_type"] = code
+            case "rest":
+                attrs.update(rest_of(code)[0])
     if decl.name == "tile.cast":
         attrs["target_type"] = CODE_DTYPES[args[0]]
     return attrs
@@ -127,7 +145,8 @@ def value_variables(lhs: Term, codes: Assignment) -> dict[Var, tuple[str, DType]
     for position, child in zip(child_params(decl), lhs.children):
         param = decl.operand_params[position]
         if isinstance(child, Term):
-            found.update(value_variables(child, codes))
+            if child.op != LITERAL:
+                found.update(value_variables(child, codes))
         elif param.kind is Kind.SCALAR:
             found.setdefault(child, ("scalar", own if own.is_int else FP32))
         else:

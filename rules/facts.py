@@ -1,7 +1,7 @@
 """The fact tables rules may ask, each with its meaning; rows are computed in Python and enter the e-graph.
 
-``fits`` and ``finite`` are keyed by a value (its e-class) and come from the forward analysis of the program; the dtype
-tables are fixed.
+Facts about values are keyed by the value (its e-class): those of :data:`FROM_ANALYSIS` come from the forward analysis of
+the program, the others from types and literals. The dtype tables are fixed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,13 @@ from .terms import CODE_DTYPES, CODE_SATURATIONS
 FACTS: dict[str, tuple[tuple[str, ...], str]] = {
     "fits": (("value", "dtype"), "every value it can hold is exactly representable in the dtype"),
     "finite": (("value",), "no infinity can occur"),
+    "within": (("value", "int"), "every number in it is at most that bound in magnitude (NaN may occur)"),
+    "ordered": (("value",), "no NaN can occur"),
+    "one_zero": (("value",), "-0 cannot occur"),
+    "typed": (("value", "dtype", "shape"), "a tile of that dtype and shape"),
+    "planar": (("value",), "a tile of rank 2 with constant columns"),
+    "literal": (("value",), "a literal number"),
+    "nonzero": (("value",), "a literal other than zero"),
     "keeps_infinity": (
         ("dtype", "saturation"),
         "conversion to the dtype with this saturation leaves infinities alone (or the dtype has none)",
@@ -27,7 +34,49 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
 }
 
 
-def fits(x: Var | Term, dtype: Var) -> Condition:
+#: Facts that the forward analysis gives.
+FROM_ANALYSIS = frozenset({"fits", "finite", "within", "ordered", "one_zero"})
+
+#: Magnitudes that ``within`` tells apart, by code: an eighth and a quarter of a turn, rounded up to FP32.
+BOUNDS: tuple[float, ...] = (0.7853981852531433, 1.5707963705062866)
+
+
+def within(x: Var | Term, code: int) -> Condition:
+    """Every number ``x`` can be is at most ``BOUNDS[code]`` in magnitude."""
+    return Condition("within", (x, code))
+
+
+def ordered(x: Var | Term) -> Condition:
+    """No NaN can occur in ``x``."""
+    return Condition("ordered", (x,))
+
+
+def one_zero(x: Var | Term) -> Condition:
+    """-0 cannot occur in ``x``."""
+    return Condition("one_zero", (x,))
+
+
+def typed(x: Var | Term, dtype: Var, shape: Var) -> Condition:
+    """``x`` is a tile; binds its dtype and shape."""
+    return Condition("typed", (x, dtype, shape))
+
+
+def planar(x: Var | Term) -> Condition:
+    """``x`` is a tile of rank 2 with constant columns."""
+    return Condition("planar", (x,))
+
+
+def literal(x: Var | Term) -> Condition:
+    """``x`` is a literal number."""
+    return Condition("literal", (x,))
+
+
+def nonzero(x: Var | Term) -> Condition:
+    """``x`` is a literal other than zero."""
+    return Condition("nonzero", (x,))
+
+
+def fits(x: Var | Term, dtype: Var | int) -> Condition:
     """Every value ``x`` can hold is exactly representable in ``dtype``."""
     return Condition("fits", (x, dtype))
 
@@ -101,6 +150,21 @@ def value_fits(values: valueset.ValueSet, dtype: DType) -> bool:
 def value_finite(values: valueset.ValueSet) -> bool:
     """The ``finite`` fact."""
     return not values.inf
+
+
+def value_within(values: valueset.ValueSet, code: int) -> bool:
+    """The ``within`` fact."""
+    return not values.inf and -BOUNDS[code] <= values.lo and values.hi <= BOUNDS[code]
+
+
+def value_ordered(values: valueset.ValueSet) -> bool:
+    """The ``ordered`` fact."""
+    return not values.nan
+
+
+def value_one_zero(values: valueset.ValueSet) -> bool:
+    """The ``one_zero`` fact."""
+    return not values.negative_zero
 
 
 def condition_patterns(condition: Condition) -> tuple[Pattern, ...]:

@@ -22,6 +22,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from .terms import LITERAL, literal_value
+
 Contract = Literal["exact", "faithful", "contracted", "bounded", "relaxed"]
 
 #: Contracts from strictest to loosest; a run loads the rules up to the contract it admits.
@@ -57,6 +59,26 @@ Pattern = Term | Var
 
 
 @dataclass(frozen=True)
+class Bound:
+    """What a rule of contract "bounded" promises of its right side, compared with the left side.
+
+    ``errors``: pairs (limit, error) by growing limit: where the operand's magnitude is at most ``limit``, the
+    absolute error is at most ``error``. NaN gives NaN. ``special`` says in words what else is known.
+    """
+
+    errors: tuple[tuple[float, float], ...]
+    special: str = ""
+
+    @property
+    def limit(self) -> float:
+        """The largest magnitude anything is promised for."""
+        return self.errors[-1][0]
+
+    def __str__(self) -> str:
+        return "; ".join(f"error at most {error:.3g} for |x| <= {limit:.6g}" for limit, error in self.errors)
+
+
+@dataclass(frozen=True)
 class Condition:
     """A fact a rule needs: a relation of the e-graph and what it is applied to.
 
@@ -80,7 +102,7 @@ Phase = Literal["normalise", "lower"]
 
 @dataclass(frozen=True)
 class Rule:
-    """One declared rule; ``number`` is its provenance code."""
+    """One declared rule; ``number`` is its provenance code, ``bound`` belongs to the contract "bounded"."""
 
     name: str
     lhs: Term
@@ -90,6 +112,7 @@ class Rule:
     reason: str
     phase: Phase
     number: int
+    bound: Bound | None = None
 
     @property
     def equation(self) -> str:
@@ -111,15 +134,18 @@ def rule(
     contract: Contract,
     reason: str,
     phase: Phase = "normalise",
+    bound: Bound | None = None,
 ) -> Rule:
     """Declare a rule; raises ``ValueError`` for a repeated name or an unbound variable on the right."""
+    if (contract == "bounded") != (bound is not None):
+        raise ValueError(f"rule {name}: a bound belongs to the contract bounded, and only to that")
     if name in RULES:
         raise ValueError(f"rule {name} is declared twice")
-    bound = set(variables(lhs)) | {a for c in when for a in c.args if isinstance(a, Var)}
-    loose = [v.name for v in variables(rhs) if v not in bound]
+    known = set(variables(lhs)) | {a for c in when for a in c.args if isinstance(a, Var)}
+    loose = [v.name for v in variables(rhs) if v not in known]
     if loose:
         raise ValueError(f"rule {name}: {', '.join(loose)} not bound on the left")
-    made = Rule(name, lhs, rhs, tuple(when), contract, reason, phase, len(RULES) + 1)
+    made = Rule(name, lhs, rhs, tuple(when), contract, reason, phase, len(RULES) + 1, bound)
     RULES[name] = made
     return made
 
@@ -139,12 +165,21 @@ def show(p: Pattern) -> str:
     if isinstance(p, Var):
         return p.name
     words = [a.name if isinstance(a, Var) else str(a) for a in p.args]
+    if p.op == LITERAL:
+        return _show_literal(p)
     inner = ", ".join(show(c) for c in p.children)
     if p.op == "tile.cast":
         dst, _, src, mode, sat, road = words
         kind = "" if road == "0" else " approx"
         return f"cast{kind}[{src}→{dst}, {mode}, {sat}]({inner})"
     return f"{p.op.removeprefix('tile.')}({inner})"
+
+
+def _show_literal(p: Term) -> str:
+    kind, bits = p.args
+    assert isinstance(kind, int) and isinstance(bits, int)
+    value, _ = literal_value(kind, bits)
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
 @dataclass
@@ -163,3 +198,4 @@ dtypes = Names("dtype")
 modes = Names("mode")
 saturations = Names("saturation")
 shapes = Names("shape")
+integers = Names("int")

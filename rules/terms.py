@@ -8,7 +8,9 @@ in ``docs/engine.md``.
 
 from __future__ import annotations
 
+import struct
 from functools import lru_cache
+from typing import Any
 
 from ..ir.convert import ROUND_MODES
 from ..ir.dtypes import DTYPES, DType
@@ -56,6 +58,51 @@ def child_params(decl: OpDecl) -> tuple[int, ...]:
 def constructor(decl_name: str) -> str:
     """Return the e-graph name of an operation."""
     return decl_name.replace(".", "_")
+
+
+#: The e-graph's constructor of literals: a kind (see :func:`literal_codes`) and 64 bits, both integers.
+LITERAL = "Lit"
+
+
+def literal_codes(value: int | float, dtype: DType) -> tuple[int, int]:
+    """Return a literal's argument codes: dtype (and whether it is written as a float), 64-bit pattern."""
+    # The code space tells floats from integers, so that 1 and 1.0 in one dtype stay distinct terms.
+    kind = DTYPE_CODES[dtype.name] * 2 + isinstance(value, float)
+    if isinstance(value, float):
+        return kind, int(struct.unpack("<q", struct.pack("<d", value))[0])
+    low = int(value) & ((1 << 64) - 1)
+    return kind, low - (1 << 64) if low >> 63 else low
+
+
+def literal_value(kind: int, bits: int) -> tuple[int | float | bool, DType]:
+    """Return the value and dtype that argument codes stand for."""
+    dtype = CODE_DTYPES[kind // 2]
+    if kind % 2:
+        return float(struct.unpack("<d", struct.pack("<q", bits))[0]), dtype
+    return (bool(bits) if dtype.kind == "bool" else bits), dtype
+
+
+# Interned codes of what terms do not spell out. They only ever meet equality, so their order does not matter.
+_rests: dict[object, int] = {}
+_rest_of: list[tuple[dict[str, Any], tuple[Any, ...]]] = []
+
+
+def rest_code(name: str, attrs: dict[str, Any], lists: tuple[Any, ...], operands: tuple[Any, ...]) -> int:
+    """Return the ``rest`` code of an operation: its other attributes, and its operands if some are literal lists.
+
+    ``lists``: the values of the list operands, which together with the attributes tell codes apart.
+    """
+    key = (name, tuple(sorted((k, repr(v)) for k, v in attrs.items())), lists)
+    code = _rests.get(key)
+    if code is None:
+        code = _rests[key] = len(_rest_of)
+        _rest_of.append((attrs, operands))
+    return code
+
+
+def rest_of(code: int) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """Return the attributes and operands behind a ``rest`` code."""
+    return _rest_of[code]
 
 
 def saturation_code(word: str | None, dst: DType) -> int:

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import UINT8
 from ..op import Call, Compare, Env, Scalar, Scratch, Tile, op
 from ..packing import pack_mask, unpack_mask
-from ..types import Type
+from ..types import TileType, Type
 from . import _math
-from ._result import compare, require_mask, require_same_dtype, require_same_shape
+from ._result import compare, like_first, require_mask, require_same_dtype, require_same_shape
 
 FAMILY = "compare and select"
 #: Comparison words by code.
@@ -29,6 +30,19 @@ def cmp(lhs: Tile, rhs: Tile, cmp_type: Compare = 0) -> Any:
 def cmps(lhs: Tile, rhs: Scalar, cmp_type: Compare = 0, *, env: Env) -> Any:
     """Packed predicate of a comparison with a scalar."""
     return pack_mask(_math.compare(lhs, _math.scalar_like(rhs, env.dtype(0)), cmp_type))
+
+
+def _predicate(call: Call) -> Type:
+    t: TileType = call.type(0)
+    if t.dtype is not UINT8:
+        call.fail("TG007", f"takes a packed predicate (UINT8), got {t.dtype.name}", hint="compare first: pl.tile.cmps")
+    return like_first(call)
+
+
+@op("tile.mask_not", result=_predicate, pto="tnot", family=FAMILY)
+def mask_not(mask: Tile) -> Any:
+    """The complement of a packed predicate: of all its bits, computed two bytes at a time."""
+    return np.invert(mask)
 
 
 def _sel_type(call: Call) -> Type:
