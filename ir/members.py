@@ -32,7 +32,8 @@ def contains(values: ValueSet, numbers: NDArray[Any]) -> NDArray[Any]:
     inside &= zero | (53 - trailing <= values.sig)
     inside &= ~(zero & np.signbit(plain)) | values.negative_zero
     inside = np.where(np.isnan(numbers), values.nan, inside)
-    return np.where(np.isinf(numbers), values.inf, inside)
+    inside = np.where(np.isposinf(numbers), values.plus_inf, inside)
+    return np.where(np.isneginf(numbers), values.minus_inf, inside)
 
 
 def _admits_integer(values: ValueSet, number: int) -> bool:

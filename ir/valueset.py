@@ -26,7 +26,11 @@ _WIDE = 1 << 12  # more significand bits than any dtype has
 
 @dataclass(frozen=True, slots=True)
 class ValueSet:
-    """A superset of the values an element can take; ``lo``/``hi`` bound the finite ones."""
+    """A superset of the values an element can take; ``lo``/``hi`` bound the finite ones.
+
+    ``sign`` tells which infinities can occur where ``inf`` is set: 1 the positive one only, -1 the negative
+    one only, 0 both.
+    """
 
     lo: Real
     hi: Real
@@ -35,6 +39,17 @@ class ValueSet:
     nan: bool = False
     inf: bool = False
     negative_zero: bool = False
+    sign: int = 0
+
+    @property
+    def plus_inf(self) -> bool:
+        """True when the positive infinity can occur."""
+        return self.inf and self.sign >= 0
+
+    @property
+    def minus_inf(self) -> bool:
+        """True when the negative infinity can occur."""
+        return self.inf and self.sign <= 0
 
     @property
     def magnitude(self) -> Real:
@@ -62,7 +77,8 @@ class ValueSet:
         return max(1, min(self.sig, whole))
 
     def __str__(self) -> str:
-        extras = [n for n, on in (("NaN", self.nan), ("inf", self.inf), ("-0", self.negative_zero)) if on]
+        infinity = ("inf", "+inf", "-inf")[self.sign]
+        extras = [n for n, on in (("NaN", self.nan), (infinity, self.inf), ("-0", self.negative_zero)) if on]
         tail = f" or {', '.join(extras)}" if extras else ""
         return f"[{self.lo:g}, {self.hi:g}] in multiples of 2^{self.grid}, {self.bits} bits{tail}"
 
@@ -127,7 +143,12 @@ def constant(value: Real, dtype: DType) -> ValueSet:
         value = low - (1 << dtype.bits) if dtype.signed and low >> (dtype.bits - 1) else low
     if isinstance(value, float) and not math.isfinite(value):
         everything = of_dtype(dtype)
-        return replace(everything, lo=0, hi=0, nan=value != value, inf=math.isinf(value), negative_zero=False)
+        sign = int(value > 0) - int(value < 0)
+        inf = math.isinf(value) and dtype.has_inf
+        nan = dtype.has_nan and not inf
+        if not nan and not inf:
+            return everything
+        return replace(everything, lo=0, hi=0, nan=nan, inf=inf, negative_zero=False, sign=sign)
     if dtype.name == "FP32" and abs(value) <= dtype.max_value:
         value = struct.unpack("<f", struct.pack("<f", value))[0]
     return cast_to(_exactly(value), dtype, "rint")
@@ -195,11 +216,12 @@ def cast_to(values: ValueSet, dtype: DType, mode: str, saturate: bool | None = N
 def _to_int(values: ValueSet, dtype: DType, mode: str, clamp_on: bool) -> ValueSet:
     least, most = int(dtype.min_value), int(dtype.max_value)
     lo, hi = _integral(values.lo, mode, False), _integral(values.hi, mode, True)
-    if not clamp_on:
-        if values.inf or lo < least or hi > most:
-            return of_dtype(dtype)
-    elif values.inf:
-        lo, hi = least, most
+    if not clamp_on and (values.inf or lo < least or hi > most):
+        return of_dtype(dtype)
+    if values.minus_inf:
+        lo = least
+    if values.plus_inf:
+        hi = most
     lo, hi = (int(min(max(x, least), most)) for x in (lo, hi))
     if values.nan:
         lo, hi = min(lo, 0), max(hi, 0)
@@ -251,7 +273,8 @@ def _to_float(values: ValueSet, dtype: DType, mode: str, saturate: bool) -> Valu
     if values.nan and not dtype.has_nan:
         nan, lo, hi = False, min(lo, 0), max(hi, 0)
     sinks = values.negative_zero or (values.lo < 0 and values.grid < dtype.quantum_exponent)
-    return ValueSet(lo, hi, grid, sig, nan and dtype.has_nan, inf, sinks and dtype.has_negative_zero)
+    sign = values.sign if inf and not over else 0
+    return ValueSet(lo, hi, grid, sig, nan and dtype.has_nan, inf, sinks and dtype.has_negative_zero, sign)
 
 
 def _outward(x: Real, dtype: DType, direction: int) -> Real:
@@ -310,7 +333,7 @@ def sub(a: ValueSet, b: ValueSet, *, call: Call) -> ValueSet:
 
 
 def _negated(a: ValueSet, is_float: bool) -> ValueSet:
-    return replace(a, lo=-a.hi, hi=-a.lo, negative_zero=is_float and a.has_zero)
+    return replace(a, lo=-a.hi, hi=-a.lo, negative_zero=is_float and a.has_zero, sign=-a.sign)
 
 
 def neg(a: ValueSet, *, call: Call) -> ValueSet:
@@ -337,15 +360,17 @@ def mul(a: ValueSet, b: ValueSet, *, call: Call) -> ValueSet:
 
 def maximum(a: ValueSet, b: ValueSet, *, call: Call) -> ValueSet:
     """The larger; NaN if either is NaN."""
-    # With an infinite operand the other one's values pass unbounded through the finite side.
-    lo = max(a.lo, b.lo) if not (a.inf or b.inf) else min(a.lo, b.lo)
-    return _join(a, b, lo, max(a.hi, b.hi))
+    # Beside a negative infinity the other operand passes, however small.
+    lows = [max(a.lo, b.lo), *([b.lo] if a.minus_inf else []), *([a.lo] if b.minus_inf else [])]
+    minus = a.minus_inf and b.minus_inf
+    return _join(a, b, min(lows), max(a.hi, b.hi), a.plus_inf or b.plus_inf, minus)
 
 
 def minimum(a: ValueSet, b: ValueSet, *, call: Call) -> ValueSet:
     """The smaller; NaN if either is NaN."""
-    hi = min(a.hi, b.hi) if not (a.inf or b.inf) else max(a.hi, b.hi)
-    return _join(a, b, min(a.lo, b.lo), hi)
+    highs = [min(a.hi, b.hi), *([b.hi] if a.plus_inf else []), *([a.hi] if b.plus_inf else [])]
+    plus = a.plus_inf and b.plus_inf
+    return _join(a, b, min(a.lo, b.lo), max(highs), plus, a.minus_inf or b.minus_inf)
 
 
 def scalar_choice(transfer: Callable[..., ValueSet]) -> Callable[..., ValueSet]:
@@ -357,21 +382,23 @@ def scalar_choice(transfer: Callable[..., ValueSet]) -> Callable[..., ValueSet]:
     return chosen
 
 
-def _join(a: ValueSet, b: ValueSet, lo: Real, hi: Real) -> ValueSet:
+def _join(a: ValueSet, b: ValueSet, lo: Real, hi: Real, plus: bool, minus: bool) -> ValueSet:
     return ValueSet(
         lo,
         hi,
         min(a.grid, b.grid),
         max(a.bits, b.bits),
         a.nan or b.nan,
-        a.inf or b.inf,
+        plus or minus,
         a.negative_zero or b.negative_zero,
+        int(plus) - int(minus),
     )
 
 
 def union(a: ValueSet, b: ValueSet, *, call: Call) -> ValueSet:
     """Either operand's value."""
-    return _join(a, b, min(a.lo, b.lo), max(a.hi, b.hi))
+    plus, minus = a.plus_inf or b.plus_inf, a.minus_inf or b.minus_inf
+    return _join(a, b, min(a.lo, b.lo), max(a.hi, b.hi), plus, minus)
 
 
 def same(a: ValueSet, *, call: Call) -> ValueSet:
@@ -382,22 +409,20 @@ def same(a: ValueSet, *, call: Call) -> ValueSet:
 def absolute(a: ValueSet, *, call: Call) -> ValueSet:
     """|a|."""
     lo = 0 if a.has_zero else min(abs(a.lo), abs(a.hi))
-    return _settle(replace(a, lo=lo, hi=a.magnitude, negative_zero=False), call.dtype)
+    return _settle(replace(a, lo=lo, hi=a.magnitude, negative_zero=False, sign=1), call.dtype)
 
 
 def relu(a: ValueSet, *, call: Call) -> ValueSet:
     """max(a, 0)."""
-    lo = 0 if a.inf else max(a.lo, 0)
-    return replace(a, lo=lo, hi=max(a.hi, 0), negative_zero=False)
+    lo = 0 if a.minus_inf else max(a.lo, 0)
+    return replace(a, lo=lo, hi=max(a.hi, 0), inf=a.plus_inf, negative_zero=False, sign=int(a.plus_inf))
 
 
 def exp(a: ValueSet, *, call: Call) -> ValueSet:
     """e to the a: never negative; at most 1 for arguments up to 0."""
     everything = of_dtype(call.dtype)
     top = 1 if a.hi <= 0 and not a.inf else everything.hi
-    return replace(
-        everything, lo=0, hi=top, nan=a.nan, inf=top != 1 and everything.inf, negative_zero=False
-    )
+    return replace(everything, lo=0, hi=top, nan=a.nan, inf=top != 1 and everything.inf, negative_zero=False)
 
 
 def sqrt(a: ValueSet, *, call: Call) -> ValueSet:
@@ -449,4 +474,4 @@ def within(a: ValueSet, lo: ValueSet, hi: ValueSet) -> ValueSet:
 def clamp(a: ValueSet, lo: Real, hi: Real) -> ValueSet:
     """Return the numbers of ``a`` in [lo, hi]: no NaN, no infinity."""
     low, high = max(a.lo, lo), min(a.hi, hi)
-    return replace(a, lo=low, hi=max(low, high), nan=False, inf=False)
+    return replace(a, lo=low, hi=max(low, high), nan=False, inf=False, sign=0)

@@ -233,6 +233,7 @@ def _dtype(v: Value) -> DType:
 #: Every idiom with its weight.
 IDIOMS: tuple[tuple[Idiom, float], ...] = (
     (cast, 4), (chain, 3), (round_trip, 3), (repeated, 0.7), (binary, 2), (mixed, 2), (with_scalar, 2),
-    (unary, 1.5), (clamp_and_narrow, 2), (staged_narrowing, 1.5), (signed_zero, 1), (select, 1.2), (reduce_and_expand, 1.2),
+    (unary, 1.5), (clamp_and_narrow, 2), (staged_narrowing, 1.5), (signed_zero, 1), (select, 1.2),
+    (reduce_and_expand, 1.2),
     (quantise, 1), (count_up, 0.5), (filled, 0.6), (move_about, 0.5), (narrowed, 0.3),
 )  # fmt: skip

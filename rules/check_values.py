@@ -48,7 +48,7 @@ def tightest(numbers: Arr) -> vs.ValueSet:
     flat: list[Any] = numbers.reshape(-1).tolist()
     finite = [v for v in flat if not (isinstance(v, float) and not math.isfinite(v))]
     nan = any(v != v for v in flat)
-    inf = any(isinstance(v, float) and math.isinf(v) for v in flat)
+    plus, minus = math.inf in flat, -math.inf in flat
     negative_zero = any(isinstance(v, float) and v == 0 and math.copysign(1.0, v) < 0 for v in flat)
     low = min(finite, default=0)
     high = max(finite, default=0)
@@ -56,7 +56,9 @@ def tightest(numbers: Arr) -> vs.ValueSet:
     grids = [_trailing(top) - (bottom.bit_length() - 1) for top, bottom in exact]
     widths = [abs(top).bit_length() - _trailing(top) for top, _ in exact]
     plain = [int(v) if isinstance(v, float) and v.is_integer() else v for v in (low, high)]
-    return vs.ValueSet(plain[0], plain[1], min(grids, default=0), max(widths, default=0), nan, inf, negative_zero)
+    grid, sig = min(grids, default=0), max(widths, default=0)
+    sign = int(plus) - int(minus)
+    return vs.ValueSet(plain[0], plain[1], grid, sig, nan, plus or minus, negative_zero, sign)
 
 
 def _trailing(n: int) -> int:

@@ -6,7 +6,6 @@ import itertools
 import random
 
 import pytest
-
 from tilegg.extract.dag import Problem, Solution, cost_of, greedy, improve, lower_bound, problem, reduce, solve
 from tilegg.extract.ilp import solve_exact
 

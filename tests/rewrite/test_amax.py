@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from tilegg.ir.convert import encode
 from tilegg.ir.dtypes import FP32, DType
 from tilegg.ir.interp import run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tilegg.extract.audit import LoweringAudit, audit_lowering
 from tilegg.ir.inputs import Drawer, assumed_domains, dtypes_of
 from tilegg.ir.interp import run

