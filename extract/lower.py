@@ -104,7 +104,7 @@ class _Lowering:
 
     def run(self) -> Lowered:
         functions, reports, plain_totals = [], [], Totals()
-        expanded = expand(self.program, self.target)
+        expanded = expand(self.program, self.target, self.remarks)
         if self.options.after and expanded is not self.program:
             self.options.after("expand", expanded)
         for f in expanded.functions:

@@ -47,6 +47,7 @@ CODES: dict[str, str] = {
     "TG051": "no rank can go on: a deadlock",
     "TG052": "undefined window contents are read",
     "TG053": "a distributed operation stands at a level where it cannot run",
+    "TG054": "what the cost model of communication has chosen",
     "TG055": "a SIMT operation outside a SIMT body",
     "TG056": "an operation that cannot run in a SIMT body",
     "TG057": "a function is used both as SIMT code and as ordinary code",

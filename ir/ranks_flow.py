@@ -36,7 +36,7 @@ Rank = Generator["Request", Any, Any]
 Resume = Callable[[Any, Frame], Rank]
 
 #: Operations on windows that neither read nor write them.
-_PASSIVE = frozenset({"pld.system.get_comm_ctx"})
+_PASSIVE = frozenset({"pld.system.get_comm_ctx", "tensor.dim"})
 #: Operations that suspend whatever their operands are.
 _MARKERS = frozenset({"system.fence", "system.cacheinvalid"})
 _MAX_DEPTH = 64

@@ -4,6 +4,9 @@ A table from operation name to recipe. A recipe appends plain operations, the la
 results; intermediate names are the first result's name, ``__``, what the value is,
 ``_tmp_v`` and a number. Nothing a recipe makes is in the table, so expanding twice changes nothing, and a program
 without such operations is returned as it is.
+
+The collectives and transfers of kernels (:mod:`tilegg.rules.collectives`) become structured control flow, and their
+result is the window itself. Those of host functions and of a chip's orchestration are left as they are.
 """
 
 from __future__ import annotations
@@ -13,27 +16,34 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..ir import mx
-from ..ir.diagnostics import error
+from ..ir.diagnostics import Diagnostic, error
 from ..ir.dtypes import FP8E4M3FN, FP8E8M0, UINT8, DType
 from ..ir.infer import result_types, stored_attrs
+from ..ir.levels import INCORE, level_of
 from ..ir.op import OPS
 from ..ir.ops.mx import groups_of, zz_workspace
 from ..ir.program import (
     Block,
+    Carried,
     For,
     Function,
     If,
     Op,
+    Operand,
     Program,
+    Return,
     Scope,
     Statement,
     Value,
     While,
+    Yield,
     defined,
     index,
     walk,
 )
-from ..ir.types import TileType, Type
+from ..ir.types import ScalarType, TileType, Type
+from ..rules.collectives import RECIPES, Context, Steps
+from ..rules.collectives.reuse import Reuse
 from ..rules.target import Target
 
 
@@ -125,27 +135,32 @@ EXPANSIONS: dict[str, Expansion] = {
 }
 
 
-def expand(program: Program, target: Target | None = None) -> Program:
+def expand(program: Program, target: Target | None = None, remarks: list[Diagnostic] | None = None) -> Program:
     """Return the program with every expansion applied; the same object when there is none to apply.
 
-    Raises TG022 at an operation whose instruction the target lacks.
+    ``remarks`` takes what the recipes have to say about their choices. Raises TG022 at an operation whose instruction
+    the target lacks, and TG008, TG050 or TG053 at a collective in a form that is not supported.
     """
-    functions = tuple(_function(f, target) for f in program.functions)
+    functions = tuple(_function(f, target, remarks) for f in program.functions)
     if all(a is b for a, b in zip(functions, program.functions)):
         return program
     return replace(program, functions=functions)
 
 
-def _function(f: Function, target: Target | None) -> Function:
-    found = [s for s in walk(f.body) if isinstance(s, Op) and _applies(s)]
-    if not found:
+def _function(f: Function, target: Target | None, remarks: list[Diagnostic] | None) -> Function:
+    kernel = level_of(f) == INCORE
+    ops = [s for s in walk(f.body) if isinstance(s, Op)]
+    found = [s for s in ops if _applies(s)]
+    structured = [s for s in ops if s.name in RECIPES] if kernel else []
+    if not found and not structured:
         return f
     for op in found:
         _require(op, target)
     taken = {p.value.name for p in f.params} | {r.name for s in walk(f.body) for r in defined(s)}
     taken |= {c.arg.name for s in walk(f.body) if isinstance(s, For | While) for c in s.carried}
     taken |= {s.var.name for s in walk(f.body) if isinstance(s, For)}
-    return replace(f, body=_block(f.body, taken))
+    work = _Expansion(f, target, taken, kernel and bool(structured), remarks)
+    return replace(f, body=work.block(f.body))
 
 
 def _applies(op: Op) -> bool:
@@ -175,18 +190,80 @@ def expand_op(op: Op, taken: set[str]) -> list[Op]:
     return e.out
 
 
-def _block(block: Block, taken: set[str]) -> Block:
-    out: list[Statement] = []
-    for s in block.statements:
+class _Expansion:
+    """The expansion of one function: names in use, and what stands for the results of structured recipes."""
+
+    def __init__(
+        self, f: Function, target: Target | None, taken: set[str], structured: bool, remarks: list[Diagnostic] | None
+    ) -> None:
+        self.taken, self.structured, self.remarks = taken, structured, remarks
+        self.replaced: dict[str, Operand] = {}
+        if structured:
+            self.context = Context(target, _scalars(f))
+            self.reuse = Reuse(f)
+
+    def block(self, block: Block) -> Block:
+        out: list[Statement] = []
+        for s in block.statements:
+            match s:
+                case Op() if _applies(s):
+                    out += expand_op(self._op(s), self.taken)
+                case Op() if self.structured and s.name in RECIPES:
+                    out += self._structured(s)
+                case _:
+                    out.append(self._kept(s))
+        return Block(tuple(out))
+
+    def _structured(self, s: Op) -> list[Statement]:
+        op = self._op(s)
+        context = replace(self.context, before=self.reuse.before(s), after=self.reuse.after(s))
+        steps = Steps(op, self.taken, context)
+        result = RECIPES[s.name](steps, op)
+        for r in s.results:
+            self.replaced[r.name] = result
+        if self.remarks is not None:
+            self.remarks += steps.remarks
+        return steps.statements()
+
+    def _kept(self, s: Statement) -> Statement:
         match s:
-            case Op() if _applies(s):
-                out += expand_op(s, taken)
-            case For() | Scope():
-                out.append(replace(s, body=_block(s.body, taken)))
+            case Op():
+                return self._op(s)
+            case For():
+                start, stop, step = map(self._operand, s.bounds)
+                return replace(
+                    s, bounds=(start, stop, step), carried=self._carried(s.carried), body=self.block(s.body)
+                )
             case While():
-                out.append(replace(s, head=_block(s.head, taken), body=_block(s.body, taken)))
+                carried, head = self._carried(s.carried), self.block(s.head)
+                return replace(s, carried=carried, head=head, cond=self._operand(s.cond), body=self.block(s.body))
             case If():
-                out.append(replace(s, then=_block(s.then, taken), orelse=_block(s.orelse, taken)))
+                cond = self._operand(s.cond)
+                return replace(s, cond=cond, then=self.block(s.then), orelse=self.block(s.orelse))
+            case Scope():
+                return replace(s, body=self.block(s.body))
+            case Yield() | Return():
+                return replace(s, operands=tuple(map(self._operand, s.operands)))
             case _:
-                out.append(s)
-    return Block(tuple(out))
+                return s
+
+    def _op(self, s: Op) -> Op:
+        return replace(s, operands=tuple(map(self._operand, s.operands))) if self.replaced else s
+
+    def _operand(self, o: Operand) -> Operand:
+        if isinstance(o, tuple):
+            return tuple(map(self._operand, o))
+        return self.replaced.get(o.name, o) if isinstance(o, Value) else o
+
+    def _carried(self, carried: tuple[Carried, ...]) -> tuple[Carried, ...]:
+        return tuple(Carried(c.arg, self._operand(c.init)) for c in carried)
+
+
+def _scalars(f: Function) -> dict[str, Value]:
+    """Return the function's scalar values by name, for extents that are given by name."""
+    values = [p.value for p in f.params]
+    for s in walk(f.body):
+        values += defined(s)
+        if isinstance(s, For):
+            values.append(s.var)
+    return {v.name: v for v in values if isinstance(v.type, ScalarType)}

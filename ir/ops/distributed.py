@@ -56,6 +56,8 @@ def _meet(asked: Dim, valid: Dim, offset: Dim) -> Dim:
     """Return how much of a request of ``asked`` elements from ``offset`` on is valid in the source."""
     if isinstance(asked, int) and isinstance(valid, int) and isinstance(offset, int):
         return max(0, min(asked, valid - offset))
+    if asked == valid and offset == 0:
+        return asked
     rest = str(valid) if offset == 0 else f"({valid}) - ({offset})"
     return f"min({asked}, {rest})"
 
