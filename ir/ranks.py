@@ -75,6 +75,27 @@ def run_ranks(
     Raises TG030 when the inputs do not fit, TG040 for an unknown schedule or memory model. What goes wrong during the
     run is in the result's findings.
     """
+    world, finish = prepare(
+        program, ranks, inputs, function=function, dims=dims, memory=memory, trace=trace, undefined=undefined,
+        max_steps=max_steps,
+    )  # fmt: skip
+    world.run(as_schedule(schedule), PERFORM, ARRIVE, OTHER)
+    return finish(world)
+
+
+def prepare(
+    program: Program | Function,
+    ranks: int,
+    inputs: Inputs,
+    *,
+    function: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    memory: str = "released",
+    trace: bool = False,
+    undefined: str = "report",
+    max_steps: int = MAX_STEPS,
+) -> tuple[World, Finish]:
+    """Return a run that has not started, and what makes its result; arguments and errors as of :func:`run_ranks`."""
     if ranks < 1:
         raise error("TG030", f"a run has at least one rank, not {ranks}")
     f = entry(program, function)
@@ -85,9 +106,7 @@ def run_ranks(
     else:
         setup = _run_kernels(program, f, codes, space, inputs, dict(dims or {}), max_steps)
     programs, finish = setup
-    world = World(space, programs, model=memory, trace=trace, undefined=undefined)
-    world.run(as_schedule(schedule), PERFORM, ARRIVE, OTHER)
-    return finish(world)
+    return World(space, programs, model=memory, trace=trace, undefined=undefined), finish
 
 
 def _run_kernels(
