@@ -39,12 +39,13 @@ def contexts(program: Program) -> dict[str, frozenset[str]]:
             found[f.name].add(SIMT)
         elif f.name not in called:
             found[f.name].add(ORDINARY)
+    entries = {f.name for f in program.functions if is_entry(f)}
     changed = True
     while changed:
         changed = False
         for caller, s, inside in sites:
             callee = str(s.attrs.get("callee"))
-            if s.name != "call" or callee not in found:
+            if s.name != "call" or callee not in found or callee in entries:
                 continue
             before = len(found[callee])
             found[callee] |= {inside} if inside else found[caller]

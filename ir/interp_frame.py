@@ -22,7 +22,8 @@ class Machine:
     """
 
     __slots__ = (
-        "block", "blocks", "broken", "budget", "depth", "functions", "left", "rank", "ranks", "simt", "subblock", "watch"
+        "block", "blocks", "broken", "budget", "depth", "functions", "left", "rank", "ranks", "simt",
+        "subblock", "watch",
     )  # fmt: skip
 
     def __init__(self, functions: Mapping[str, Code], budget: int) -> None:

@@ -61,7 +61,7 @@ def settle(values: Any, dtype: DType) -> Arr:
     if own in (INT64, INDEX):
         return wide
     mask, half = (1 << own.bits) - 1, (1 << (own.bits - 1)) if own.signed else 0
-    return ((wide + half) & mask) - half
+    return np.asarray(((wide + half) & mask) - half)
 
 
 def load(storage: Arr, dtype: DType) -> Arr:

@@ -148,7 +148,7 @@ class Body:
     def wide(self, o: Operand) -> Any:
         """Return an operand with one element per thread."""
         found = self.read(o)
-        if isinstance(found, np.ndarray):
+        if isinstance(found, np.ndarray | np.generic):
             packed = found.ndim and isinstance(o, Value) and getattr(o.type, "dtype", INDEX).packed_of
             tail = found.shape[-1:] if packed else ()
             return np.broadcast_to(found, (self.run.threads.count, *tail))
@@ -158,8 +158,8 @@ class Body:
 
     def block(self, block: Block, active: Arr) -> Arr:
         """Run statements for the active threads; return those that come to the end."""
-        for i, s in enumerate(block.statements):
-            if isinstance(s, YieldStatement) and isinstance(block.statements[min(i + 1, len(block.statements) - 1)], Jump):
+        for s, following in zip(block.statements, (*block.statements[1:], None)):
+            if isinstance(s, YieldStatement) and isinstance(following, Jump):
                 # Carried values for the next round, before a jump out of this one.
                 self.loops[-1].pending.append((active, tuple(self.wide(o) for o in s.operands)))
                 continue

@@ -111,7 +111,7 @@ def _scalar_cast_type(call: Call) -> Type:
     scalar=Classification("E", "anywhere", "keep both", _NUMBERS, intrinsics={
         "float": "fpext, fptrunc, fptosi or fptoui (clamped)", "uint": "zext, trunc (clamped) or uitofp",
         "any": "sext, trunc (clamped) or sitofp"},
-        differences="integers clamp, floats to integers truncate; no hardware control: that is pto.convert"))  # fmt: skip
+        differences="integers clamp, floats to integers truncate; hardware control is pto.convert's"))  # fmt: skip
 def scalar_cast(value: Scalar, dtype: DTypeAttr, mode: Mode = "none", *, env: Env) -> Any:
     """Convert a scalar with one rounding; it clamps to integers and takes no saturation mode.
 

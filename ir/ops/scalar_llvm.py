@@ -25,7 +25,8 @@ def _binary(name: str, types: tuple[str, ...], doc: str, fn: Callable[[Any, Any]
         return fn(lhs, rhs)
 
     meaning.__doc__ = doc
-    op(f"llvm.{name}", result=binary, family=FAMILY, target_defined=open_, scalar=_record(f"llvm.{name}", types))(meaning)
+    record = _record(f"llvm.{name}", types)
+    op(f"llvm.{name}", result=binary, family=FAMILY, target_defined=open_, scalar=record)(meaning)
 
 
 def _unary(name: str, types: tuple[str, ...], doc: str, fn: Callable[[Any], Any], open_: str = "") -> None:
@@ -33,7 +34,8 @@ def _unary(name: str, types: tuple[str, ...], doc: str, fn: Callable[[Any], Any]
         return fn(value)
 
     meaning.__doc__ = doc
-    op(f"llvm.{name}", result=unary, family=FAMILY, target_defined=open_, scalar=_record(f"llvm.{name}", types))(meaning)
+    record = _record(f"llvm.{name}", types)
+    op(f"llvm.{name}", result=unary, family=FAMILY, target_defined=open_, scalar=record)(meaning)
 
 
 _ZERO = "the sign where the operands are +0 and -0"

@@ -210,7 +210,7 @@ def mul_i32toi64(lhs: Scalar, rhs: Scalar) -> Any:
     return lhs * rhs
 
 
-@op("pto.prmt", result=same(3), family=FAMILY, target_defined="taken to be the byte permutation other SIMT targets have",
+@op("pto.prmt", result=same(3), family=FAMILY, target_defined="taken to be other targets' byte permutation",
     scalar=_record("K", "keep target-specific", _WORDS, (), "llvm.hivm.prmt", "pto.prmt"))
 def prmt(low: Scalar, high: Scalar, selector: Scalar) -> Any:
     """Four bytes picked from ``high:low``, a nibble of the selector each; its bit 3 replicates the byte's sign."""

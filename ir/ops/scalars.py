@@ -28,9 +28,9 @@ from ..lanes import (
     truth,
 )
 from ..op import Call, Scalar, op
-from ..types import Type, scalar
+from ..types import ScalarType, Type, scalar
 from ._result import common_dtype
-from ._scalar_result import INTEGERS, NUMBERS, binary, comparison, dtype_at, unary
+from ._scalar_result import INTEGERS, NUMBERS, binary, comparison, dtype_at, require_listed, unary
 
 FAMILY = "scalar"
 
@@ -162,6 +162,9 @@ _LOGIC = ("BOOL", *NUMBERS)
 
 
 def _bool(call: Call) -> Type:
+    for i in range(len(call.operands)):
+        if isinstance(call.type(i), ScalarType):
+            require_listed(call, call.type(i).dtype)
     return scalar(BOOL)
 
 
@@ -226,7 +229,7 @@ def shr(lhs: Scalar, rhs: Scalar) -> Any:
 
 
 def _neg_type(call: Call) -> Type:
-    return call.type(0)  # type: ignore[no-any-return]
+    return unary(call) if isinstance(call.type(0), ScalarType) else call.type(0)
 
 
 @op("scalar.neg", result=_neg_type, family=FAMILY, scalar=plain("A", NUMBERS, float="fneg", any="sub 0"))
@@ -241,7 +244,7 @@ neg.facts(vs.neg)
 def _select_type(call: Call) -> Type:
     if dtype_at(call, 0) is not BOOL:
         call.fail("TG007", f"the condition is {dtype_at(call, 0).name}", hint="compare it with 0 first")
-    return scalar(common_dtype(call, 1, 2))
+    return scalar(require_listed(call, common_dtype(call, 1, 2)))
 
 
 @op("scalar.select", result=_select_type, family=FAMILY, scalar=plain("A", (*NUMBERS, "BOOL"), any="select"))

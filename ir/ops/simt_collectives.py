@@ -30,14 +30,15 @@ def _record(types: tuple[str, ...], packed: tuple[str, ...], name: str, note: st
 # -- votes ------------------------------------------------------------------------------------------------------
 
 
-def _vote(name: str, result: str, doc: str, count: Callable[[Arr, Arr], Arr]) -> None:
+def _vote(name: str, result: str, doc: str, count: Callable[[Arr, Arr], Any]) -> None:
     def meaning(predicate: Scalar, *, env: Env) -> Any:
         threads, active = env.threads, env.active  # type: ignore[attr-defined]
         holds = threads.rows(np.asarray(predicate, np.bool_), False)
         return threads.per_warp(count(holds, threads.rows(active, False)))
 
     meaning.__doc__ = doc
-    op(f"pto.{name}", result=to(result, unary), family=FAMILY, effect="cross", scalar=_record(("BOOL",), (), name))(meaning)
+    record = _record(("BOOL",), (), name)
+    op(f"pto.{name}", result=to(result, unary), family=FAMILY, effect="cross", scalar=record)(meaning)
 
 
 _BITS = 1 << np.arange(WARP, dtype=np.int64)
@@ -92,7 +93,8 @@ _REDUCED = ("INT32", "UINT32", "FP16", "FP32")
 def _redux(name: str, combine: str, doc: str) -> None:
     def meaning(value: Scalar, *, env: Env) -> Any:
         threads, active, dtype = env.threads, env.active, env.result.dtype  # type: ignore[attr-defined]
-        return threads.per_warp(reduce_rows(threads.rows(np.asarray(value)), threads.rows(active, False), combine, dtype))
+        rows, on = threads.rows(np.asarray(value)), threads.rows(active, False)
+        return threads.per_warp(reduce_rows(rows, on, combine, dtype))
 
     meaning.__doc__ = doc
     note = "the order of a floating-point sum is left open; here halves of the warp are added pairwise"

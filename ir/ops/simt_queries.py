@@ -35,6 +35,10 @@ def _query(name: str, dtype: str, doc: str, ask: Callable[[Any], Any], bounds: t
     decl.facts(facts)
 
 
+def _of_lane(mask: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda env: mask(env.threads.lane)
+
+
 def _declare() -> None:
     most = (0, (1 << 31) - 1)
     for axis, letter in enumerate("xyz"):
@@ -59,8 +63,8 @@ def _declare() -> None:
         ("gt", "higher", lambda lane: _WORD & ~((2 << lane) - 1)),
     )
     for word, which, mask in masks:
-        _query(f"get_lanemask_{word}", "UINT32", f"A mask of the lanes of the warp that are {which}.",
-               lambda e, m=mask: m(e.threads.lane), (0, _WORD), "none")  # fmt: skip
+        doc = f"A mask of the lanes of the warp that are {which}."
+        _query(f"get_lanemask_{word}", "UINT32", doc, _of_lane(mask), (0, _WORD), "none")
 
 
 _declare()
