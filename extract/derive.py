@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ..ir.op import OPS
 from ..ir.program import Const, Op
 from ..rewrite.encode import argument_codes
-from ..rewrite.graph import ABSENT, LEAF, LITERAL, OPERATION, Graph, Node
+from ..rewrite.graph import ABSENT, LITERAL, OPERATION, Graph, Node
 from ..rules.casts import road_table, road_words
 from ..rules.facts import dtype_holds, infinity_kept, value_finite, value_fits
 from ..rules.paths import roads
@@ -29,7 +29,10 @@ MAX_STEPS = 5
 
 Bindings = dict[str, int]
 
-_LATE = frozenset(r.number for r in RULES.values() if r.phase == "lower")
+_LATE = frozenset(r.number for r in RULES.values() if r.phase != "normalise")
+_BY_OP: dict[str, list[Rule]] = {}
+for _rule in RULES.values():
+    _BY_OP.setdefault(_rule.lhs.op, []).append(_rule)
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class Deriver:
                 return steps
             if len(steps) == MAX_STEPS:
                 continue
-            for step, other in self._steps(c, node):
+            for step, other in self._steps(c, node, goal):
                 if other is None:
                     # The rule gives the class itself: whatever stands for the value is reached.
                     return (*steps, step)
@@ -97,26 +100,34 @@ class Deriver:
                     queue.append((other, (*steps, step)))
         return None
 
-    def _steps(self, c: int, node: Node) -> Iterator[tuple[Step, Node | None]]:
-        if node.kind == LEAF:
-            return
-        for rule in RULES.values():
-            # The first phase is over before the second one begins, so it never sees what that makes.
-            self._hidden = _LATE if rule.phase == "normalise" else frozenset()
+    def _steps(self, c: int, node: Node, goal: Node) -> Iterator[tuple[Step, Node | None]]:
+        for rule in _BY_OP.get(node.decl.name, ()) if node.decl is not None else ():
+            # The first phase is over before the second one begins, so it never sees what that makes; and what
+            # the second makes is final.
+            early = rule.phase == "normalise"
+            self._hidden = _LATE if early else frozenset()
+            others = self._others(c, node) if early else [goal]
             for bound in self._match_node(rule.lhs, node, {}):
-                if isinstance(rule.rhs, Var):
-                    facts = self._holds(rule, bound) if bound[rule.rhs.name] == c else None
-                    if facts is not None:
-                        yield Step(rule, facts), None
-                    continue
-                for other in self.graph.classes[c]:
-                    if other is node or other.kind != OPERATION or other.rule in self._hidden:
-                        continue
-                    for full in self._match_node(rule.rhs, other, bound):
-                        facts = self._holds(rule, full)
-                        if facts is not None:
-                            yield Step(rule, facts), other
-                            break
+                yield from self._results(rule, c, bound, others)
+
+    def _others(self, c: int, node: Node) -> list[Node]:
+        nodes = self.graph.classes[c]
+        return [n for n in nodes if n is not node and n.kind == OPERATION and n.rule not in self._hidden]
+
+    def _results(
+        self, rule: Rule, c: int, bound: Bindings, others: list[Node]
+    ) -> Iterator[tuple[Step, Node | None]]:
+        if isinstance(rule.rhs, Var):
+            facts = self._holds(rule, bound) if bound[rule.rhs.name] == c else None
+            if facts is not None:
+                yield Step(rule, facts), None
+            return
+        for other in others:
+            for full in self._match_node(rule.rhs, other, bound):
+                facts = self._holds(rule, full)
+                if facts is not None:
+                    yield Step(rule, facts), other
+                    break
 
     # -- matching ------------------------------------------------------------------------------------------
 
