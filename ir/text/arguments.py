@@ -138,7 +138,7 @@ class Arguments(Expressions):
             attrs[param.name] = self.attribute(param.kind, arg)
             return
         operand = self.value(arg) if ready is _MISSING else ready
-        if param.name == "indices" and isinstance(operand, Value | Const):
+        if param.name == "indices" and param.kind is Kind.DIMS and isinstance(operand, Value | Const):
             # One index of a rank-1 tensor may stand without its list.
             operand = (operand,)
         operands[slot.index] = operand
