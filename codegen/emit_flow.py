@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.ir import Block as MlirBlock
 from xdsl.ir import Region, SSAValue
 
@@ -20,7 +20,7 @@ from ..ir.program import Block, Carried, For, If, Op, Operand, Statement, Value,
 from ..ir.types import ScalarType, TensorType, TileType
 from ..rewrite.region import uses
 from .emit_scalars import condition, convert, scalar_operand
-from .emit_scopes import scalar_type
+from .emit_scopes import Extent, scalar_type
 from .emit_state import State, TileRef
 from .pto.build import PtoBuilder
 
@@ -175,8 +175,12 @@ class Flow:
             state.fail(f"a loop of kind {s.kind!r} does not belong into a kernel",
                        hint="the core's own share is pl.tile.get_block_idx()")  # fmt: skip
         start, stop, step = (state.offset(o) for o in s.bounds)
-        if isinstance(step, int) and step <= 0:
-            state.fail(f"a loop with step {step} cannot be written as assembly", "scf.for counts upwards")
+        if step == 0:
+            state.fail("a loop with step 0 cannot be written as assembly", "scf.for counts upwards")
+        down: tuple[Extent, int] | None = None
+        if isinstance(step, int) and step < 0:
+            down = start, step
+            start, stop, step = 0, _rounds(state, start, stop, -step), 1
         carried = [c for c in s.carried if isinstance(c.arg.type, ScalarType)]
         buffers = self.enter(s.carried)
         inits = [scalar_operand(state, c.init, c.arg.type.dtype) for c in carried]  # type: ignore[union-attr]
@@ -184,19 +188,20 @@ class Flow:
         with state.b.loop(start, stop, step, inits, name) as loop:
             if (isinstance(start, int) and start >= 0) or (not isinstance(start, int) and state.is_natural(start)):
                 state.natural.add(loop.index)
-            self._count(s.var, loop.index, loop.body)
+            self._count(s.var, loop.index, loop.body, down)
             for c, value in zip(carried, loop.carried):
                 state.scalars[c.arg.name] = state.name(value, c.arg.name)
             loop.yields = self._round(s.carried, s.body, buffers, loop.body)
         self._results(s.carried, s.results, buffers, loop.results)
 
-    def _count(self, var: Value, value: SSAValue, body: PtoBuilder) -> None:
+    def _count(self, var: Value, value: SSAValue, body: PtoBuilder, down: tuple[Extent, int] | None) -> None:
+        """Name the loop variable; ``down`` gives start and step of a loop that counts downwards."""
+        state = self.state
         dtype = var.type.dtype  # type: ignore[union-attr]
-        if dtype.kind == "index":
-            self.state.scalars[var.name] = value
-            return
-        with self.state.inside(body):
-            self.state.scalars[var.name] = convert(self.state, value, INDEX, dtype)
+        with state.inside(body):
+            if down is not None:
+                value = state.index(state.add(down[0], state.mul(value, down[1])))
+            state.scalars[var.name] = value if dtype.kind == "index" else convert(state, value, INDEX, dtype)
 
     def _round(
         self, carried: Sequence[Carried], body: Block, buffers: dict[str, TileRef], builder: PtoBuilder
@@ -301,6 +306,15 @@ _IN_PLACE = frozenset(
     if decl.family in ("tile-tile arithmetic", "tile-scalar arithmetic", "unary", "bitwise and shifts")
     or (decl.inout and decl.family == "fused arithmetic")
 )
+
+
+def _rounds(state: State, start: Extent, stop: Extent, step: int) -> Extent:
+    """Return how often a loop from ``start`` down to above ``stop`` runs."""
+    if isinstance(start, int) and isinstance(stop, int):
+        return max(0, -(-(start - stop) // step))
+    span = state.add(state.add(start, state.mul(stop, -1)), step - 1)
+    rounds = state.arith(arith.FloorDivSIOp, state.index(span), state.index(step))
+    return state.arith(arith.MaxSIOp, rounds, state.index(0))
 
 
 def _carried_on(s: Statement, name: str) -> str | None:

@@ -117,6 +117,8 @@ def partition(
 
 def _as_line(state: State, whole: TensorRef) -> TensorRef:
     """Return a column ``[..., M, 1]`` as a row ``[..., 1, M]`` of the same elements."""
+    if whole.dtype.values_per_byte > 1:
+        state.fail(f"a column of {whole.dtype.name} does not fill whole bytes", "every row has a byte of its own")
     if whole.line is None:
         *leading, rows, _ = whole.shape
         strides = (*whole.strides[:-2], rows, 1)
@@ -180,6 +182,8 @@ def store(state: State, s: Op) -> None:
         state.fail("the mask of a column cannot be stored", "its bits are packed along the column")
     offsets = state.offsets(s.operands[1])
     sizes = state.offsets(s.operands[3]) if s.operands[3] is not None else _sizes(state, s, ref, len(offsets))
+    if tensor.dtype.values_per_byte > 1 and isinstance(sizes[-1], int) and sizes[-1] % 2:
+        state.fail(f"{sizes[-1]} {tensor.dtype.name} elements do not fill whole bytes", "the store would reach further")
     upright = _is_column(state, ref, tensor)
     line = upright and _as_row(ref.form)
     window = partition(state, tensor, offsets, sizes, f"{tensor.name}_window", line)

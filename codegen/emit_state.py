@@ -184,6 +184,15 @@ class State(Scopes):
         value = self.reshape(self.rows(ref), buffer_type(ref.form, full))
         return self.derived(ref, ref.form, full, value)
 
+    def evened(self, ref: TileRef) -> TileRef:
+        """Return a tile under a type with an even number of valid columns."""
+        rows, cols = ref.valid
+        valid = (rows, cols + cols % 2 if isinstance(cols, int) else cols)
+        if buffer_type(ref.form, valid) == buffer_type(ref.form, ref.valid):
+            return ref
+        ref = self.compact(ref)
+        return self.derived(ref, ref.form, valid, self.reshape(self.rows(ref), buffer_type(ref.form, valid)))
+
     def retyped(self, value: SSAValue, dtype: str) -> SSAValue:
         """Return a tile under another element type of the same width (assembly spelling)."""
         assert isinstance(value.type, TileBufType)
@@ -197,7 +206,7 @@ class State(Scopes):
         """Return a tile that windows can be cut from: the assembler follows them to an allocation only."""
         if getattr(ref.value.owner, "name", "") in ("pto.alloc_tile", "pto.subview"):
             return ref
-        return self.cached(("anchored", ref), lambda: self._copied(ref))  # type: ignore[no-any-return]
+        return self.cached(("anchored", ref), lambda: self.copied(ref))  # type: ignore[no-any-return]
 
     def subview(
         self, value: SSAValue, offsets: tuple[Extent, Extent], sizes: tuple[int, int], valid: tuple[Extent, Extent]
@@ -219,7 +228,7 @@ class State(Scopes):
         if ref.home is not self.frame:
             self.fail(f"{o.name!r} is written while other tiles share its storage",  # type: ignore[union-attr]
                       hint="write the element before the tile is sliced or reshaped")  # fmt: skip
-        ref = self.tiles[o.name] = self._copied(self.compact(ref))  # type: ignore[union-attr]
+        ref = self.tiles[o.name] = self.copied(self.compact(ref))  # type: ignore[union-attr]
         return ref
 
     def is_last_use(self, o: Operand, ref: TileRef) -> bool:
@@ -231,10 +240,11 @@ class State(Scopes):
 
     def compact(self, ref: TileRef) -> TileRef:
         """Return a tile whose physical shape is that of its type: of a strided window, a copy."""
-        return self.cached(("compact", ref), lambda: self._copied(ref)) if ref.strided else ref
+        return self.cached(("compact", ref), lambda: self.copied(ref)) if ref.strided else ref
 
-    def _copied(self, ref: TileRef) -> TileRef:
-        made = self.allot(ref.form, ref.valid, False, None)
+    def copied(self, ref: TileRef, form: Form | None = None) -> TileRef:
+        """Return a copy, of another form with the same rows if one is given."""
+        made = self.allot(form or ref.form, ref.valid, False, None)
         self.copy(ref, made)
         return made
 

@@ -118,6 +118,9 @@ def convert(state: State, s: Op) -> None:
         if plan is not None and plan.required:
             # The verifier sizes the scratch tile by the valid extents, so the whole tiles are converted.
             source, result = state.filled(state.compact(source)), state.filled(result)
+    elif result.valid[1] % 2 and 2 in (source.form.dtype.values_per_byte, result.form.dtype.values_per_byte):  # type: ignore[operator]
+        # The last byte holds one value more than is valid, and so the other side has to.
+        source, result = state.evened(source), state.evened(result)
     finish(state, "tcvt", [state.rows(source)], [source], given, result, attrs, words)
 
 
@@ -154,7 +157,7 @@ def count(state: State, s: Op) -> None:
     """``tile.ci``: consecutive integers in one row."""
     result = state.new(s.result)
     dtype = result.form.dtype
-    if not result.form.line or result.form.column:
+    if not result.form.line or (result.form.column and result.form.used > 1):
         state.fail(f"consecutive integers fill one row only, not a {s.result.type}", "pto.tci writes a single row")
     ins = [scalar_operand(state, s.operands[0], dtype)]
     if state.target.arch != "a5" and dtype.bits in (16, 32):
@@ -184,6 +187,9 @@ def column_reduction(state: State, s: Op) -> None:
     ins, tiles, scratch = operands_of(state, s, decl.operand_params, decl.pto)
     if tiles[0].form.column:
         mnemonic = decl.pto.replace("tcol", "trow")
+        if not state.target.legal(mnemonic, tiles[0].form.dtype):
+            _reduce_upright(state, decl.pto, tiles[0], state.new(s.result))
+            return
         finish(state, mnemonic, ins, tiles, scratch, state.new(s.result, upright=True), {}, upright=True)
         return
     attrs: Attrs = {}
@@ -191,6 +197,15 @@ def column_reduction(state: State, s: Op) -> None:
     if scratch is not None and decl.pto == "tcolsum":
         attrs, words = {"isBinary": _TRUE}, (("binary", True),)
     finish(state, decl.pto, ins, tiles, scratch, state.new(s.result), attrs, words)
+
+
+def _reduce_upright(state: State, mnemonic: str, column: TileRef, result: TileRef) -> None:
+    """Reduce a column whose dtype the row form does not take: spread it over rows of one block each first."""
+    height = column.form.used
+    form = Form(column.form.dtype, height, 1, cols=column.form.unit)
+    spread = state.allot(form, (column.valid[1], 1), False, None)
+    state.b.dps("trowexpand", [state.upright(column)], [spread.value])
+    state.b.dps(mnemonic, [spread.value], [state.rows(result)])
 
 
 def expand(state: State, s: Op) -> None:

@@ -46,27 +46,35 @@ def reinterpret(state: State, s: Op) -> None:
 
 
 def reshape(state: State, s: Op) -> None:
-    """``tile.reshape``: the same bytes, where both shapes lie in memory without gaps."""
-    ref, form = state.tile(s.operands[0]), state.plan[s.result.name]
+    """``tile.reshape``: the same bytes where both shapes lie in memory without gaps, copies around it elsewhere."""
+    ref, form = state.compact(state.tile(s.operands[0])), state.plan[s.result.name]
     valid = state.valid_of(cast(TileType, s.result.type), form)
-    have, want = ref.form.rows * ref.form.cols, form.rows * form.cols
-    if not (ref.form.contiguous and form.contiguous):
+    source, target = tight(ref.form), tight(form)
+    if not (source.contiguous and target.contiguous):
         state.fail(
             f"the reshape from {s.operands[0].type} to {s.result.type} would move elements",  # type: ignore[union-attr]
             f"rows of {ref.form.dtype.name} are padded to whole {BLOCK_BYTES}-byte blocks",
-            "use column counts that fill 32-byte blocks in every dtype the tile is cast to",
+            f"use column counts that are multiples of {form.unit}",
         )
-    if have < want:
-        state.fail(f"the reshape to {s.result.type} needs {want - have} elements of padding more than there are")
-    if have > want:
+    if not ref.form.contiguous:
+        ref = state.copied(ref, source)
+    have = ref.form.rows * ref.form.cols
+    if not target.line and have > target.rows * target.cols:
         # A padded line, of which the elements at the front are wanted.
-        ref = state.anchored(ref)
-        sizes = (want, 1) if ref.upright else (1, want)
-        front = state.subview(ref.value, (0, 0), sizes, sizes)
-        ref = state.derived(ref, replace(ref.form, used=want, cols=want), (1, want), front, ref.upright, True)
-    ref = state.compact(ref)
-    value = state.reshape(ref.value, buffer_type(form, valid))
-    state.tiles[s.result.name] = state.derived(ref, form, valid, value)
+        ref = state.copied(ref, source)
+        have = ref.form.rows * ref.form.cols
+    if target.line:
+        target = replace(target, cols=have)
+    if have != target.rows * target.cols:
+        state.fail(f"the reshape to {s.result.type} would need padding the tile does not have")
+    value = state.reshape(ref.value, buffer_type(target, valid))
+    made = state.derived(ref, target, valid, value)
+    state.tiles[s.result.name] = made if target.cols == form.cols else state.copied(made, form)
+
+
+def tight(form: Form) -> Form:
+    """Return the form with no more padding than the dtype itself needs."""
+    return replace(form, cols=-(-form.used // form.unit) * form.unit)
 
 
 def slice_tile(state: State, s: Op) -> None:
@@ -95,7 +103,9 @@ def slice_tile(state: State, s: Op) -> None:
     ref = state.anchored(ref) if not ref.upright else state.anchored(state.turned(ref))
     value = state.subview(ref.value, at, (rows, cols // packing), state.physical(window, valid))
     strided = ref.strided or cols != ref.form.cols
-    state.tiles[s.result.name] = state.derived(ref, window, valid, value, strided=strided)
+    made = state.derived(ref, window, valid, value, strided=strided)
+    # Where the storage ends before the planned padding does, the window moves to a tile that has it.
+    state.tiles[s.result.name] = made if cols == form.cols else state.copied(made, form)
 
 
 def check_start(state: State, form: Form, col: Extent) -> None:

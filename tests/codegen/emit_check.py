@@ -62,7 +62,8 @@ def check(
             shape = tuple(d if isinstance(d, int) else sizes.get(d) or (scalars or {})[d] for d in t.shape)
             inputs[p.value.name] = values_for(t.dtype, shape, rng)
         else:
-            inputs[p.value.name] = (scalars or {})[p.value.name]
+            given = (scalars or {}).get(p.value.name)
+            inputs[p.value.name] = values_for(t.dtype, (1,), rng)[0].item() if given is None else given
     memory = {p.value.name: _argument(inputs[p.value.name], p.value.type) for p in f.params}
     expected = run(source, inputs, function=f.name, dims=sizes)
     memory.update({name: sizes[name] for name in extra_sizes(f)})

@@ -263,6 +263,13 @@ KERNELS: dict[str, tuple[str, dict[str, Any], dict[str, int]]] = {
     o = pl.tile.store(y, [r, 0], out)
     return o, c1, d2
     """), {"s": 1.25, "n": 3}, {}),
+    "downwards": (_kernel((_in("64, 64", "FP32"), _N, _out("64, 64", "FP32"), _out("64, 64", "FP32", "y")), """
+    for i in pl.range(3, 0, -1):
+        out = pl.tile.store(pl.tile.load(x, [i * 16, 0], [16, 64]), [48 - i * 16, 0], out)
+    for j in pl.range(n, 4, -4):
+        y = pl.tile.store(pl.tile.load(x, [j, 0], [1, 64]), [j, 0], y)
+    return out, y
+    """), {"n": 15}, {}),
     "scalar_carried": (_kernel((_in("16, 64", "FP32"), _out("16, 64", "FP32"), _out("1", "FP32", "total")), """
     t = pl.tile.load(x, [0, 0], [16, 64])
     for i, (acc, tot) in pl.range(3, init_values=(t, 0.5)):

@@ -28,6 +28,7 @@ MORE: dict[str, list[dict[str, Any]]] = {
     "zero_rounds": [{"n": 3}],
     "scalars": [{"s": -7.75, "n": 2}, {"s": 0.5, "n": 5}],
     "pad": [{"n": 64}, {"n": 1}],
+    "downwards": [{"n": 16}, {"n": 3}, {"n": 5}],
 }
 
 
@@ -231,8 +232,6 @@ REFUSED: dict[str, tuple[str, str, str, int]] = {
     "local tensor": ("t = pl.tensor.create([16, 64], pl.FP32)\nreturn pl.tile.store(pl.tile.load(x, [0, 0], [16, 64]), [0, 0], t)",
                      "", "tensor.create cannot be written", 6),
     "returned tile": ("return pl.tile.load(x, [0, 0], [16, 64])", "", "cannot return", 6),
-    "backward loop": ("for i in pl.range(4, 0, -1):\n    out = pl.tile.store(pl.tile.load(x, [0, 0], [16, 64]), [0, 0], out)\nreturn out",
-                      "", "step -1", 6),
     "int4": ("t = pl.tile.load(x, [0, 0], [16, 64])\nreturn out",
              "x: pl.Tensor[[16, 64], pl.INT4], out: pl.Out[pl.Tensor[[16, 64], pl.INT8]]", "no INT4", 6),
     "rows of indices": ("return pl.tile.store(pl.tile.ci(0, [4, 64]), [0, 0], out)",
