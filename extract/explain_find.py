@@ -30,8 +30,8 @@ class _Finder:
         self.lowered = lowered
         self.report = report
         self.most = most
-        self.source: Function = lowered.source.function(report.name)
-        self.knowledge = Knowledge(self.source)
+        self.function: Function = (lowered.expanded or lowered.source).function(report.name)
+        self.knowledge = Knowledge(self.function)
         self.derivers = [Deriver(r, lowered.target) for r in report.regions]
         self.emitted = {i.op.results[0].name for i in report.instructions if i.op.results}
         self.place = {
@@ -119,9 +119,23 @@ class _Finder:
     # -- what is gone --------------------------------------------------------------------------------------
 
     def dropped(self) -> Iterator[Dropped]:
-        for s in walk(self.source.body):
+        yield from self.written_out()
+        for s in walk(self.function.body):
             if isinstance(s, Op) and s.results and s.results[0].name not in self.emitted:
                 yield self.gone(s)
+
+    def written_out(self) -> Iterator[Dropped]:
+        """Yield the structured operations that were written out as others before the search."""
+        source = {f.name: f for f in self.lowered.source.functions}.get(self.report.name)
+        if source is None or source == self.function:
+            return
+        there = [s for s in walk(self.function.body) if isinstance(s, Op)]
+        names = {r.name for s in there for r in s.results}
+        for s in walk(source.body):
+            if isinstance(s, Op) and not names.issuperset(r.name for r in s.results):
+                parts = [o.name.removeprefix("tile.") for o in there if o.span is not None and o.span == s.span]
+                what = f"written out as {', '.join(dict.fromkeys(parts))}" if parts else "written out as others"
+                yield Dropped(op_text(s), s.name, s.results[0].name, s.span, f"{what} before the search")
 
     def gone(self, op: Op) -> Dropped:
         name = op.results[0].name
@@ -181,7 +195,7 @@ class _Finder:
     def readers(self, name: str) -> list[Op]:
         if not hasattr(self, "_readers"):
             self._readers: dict[str, list[Op]] = {}
-            for s in walk(self.source.body):
+            for s in walk(self.function.body):
                 if isinstance(s, Op):
                     for o in flat_operands(s.operands):
                         if isinstance(o, Value):

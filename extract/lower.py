@@ -128,6 +128,7 @@ class _Lowering:
         return Lowered(
             result, self.program, name, self.options.objective, self.options.contract,
             reports, totals, plain_totals.rounded(), gap, self.remarks, self.timings, self.target,
+            expanded,
         )  # fmt: skip
 
     def timed(self, name: str, work: Callable[[], Any]) -> Any:

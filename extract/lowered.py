@@ -89,7 +89,8 @@ class Lowered:
     """The result of :func:`tilegg.lower`. ``optimum`` is "proved" or the relative gap to a proved bound.
 
     ``plain`` is the input's fixed lowering: every operation as written, every cast by the shortest chain
-    that the contract admits. Loop bodies count once in all totals.
+    that the contract admits. Loop bodies count once in all totals. ``expanded`` is the source with structured
+    operations written out, which is what regions are cut from.
     """
 
     program: Program
@@ -104,6 +105,7 @@ class Lowered:
     found: list[Diagnostic]
     timings: dict[str, float] = field(default_factory=dict)
     target: Target | None = None
+    expanded: Program | None = None
 
     @property
     def optimum(self) -> Any:
