@@ -10,7 +10,7 @@ itself; inexact roads may differ from their request by no more than their stated
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +22,11 @@ from ..ir.dtypes import DTYPES, DType
 from ..ir.inputs import extreme_values
 from ..ir.samples import hostile, random_bits
 from ..ir.tilearray import Arr
-from . import casts as _casts  # noqa: F401  (declares the rules)
-from .check_eval import Assignment, Unfit, Valued, evaluate, value_variables
-from .facts import FACTS, dtype_holds, infinity_kept
+from ..ir.types import ScalarType
+from . import library as _library  # noqa: F401  (declares the rules)
+from .check_bound import bound_failures, operand_of
+from .check_eval import Assignment, Role, Unfit, Valued, evaluate, scalar_variables, value_variables
+from .facts import BOUNDS, FACTS, dtype_holds, infinity_kept, literal_holds
 from .rule import RULES, Condition, Rule, Term, Var
 from .terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS, DTYPE_CODES, MODE_CODES
 
@@ -109,13 +111,15 @@ def _instance(rule: Rule, rng: np.random.Generator, tally: _Tally) -> None:
     if not saturations_fit(rule.lhs, codes) or not all(_code_condition(c, codes) for c in rule.when):
         return
     try:
-        where = value_variables(rule.lhs, codes)
+        where = roles(rule, codes, rng)
         values, exhaustive = draw_values(where, _dtypes_of(codes), rng)
         keep = _selected(rule, codes, values)
         if keep is not None:
             values = {v: x.select(keep) for v, x in values.items()}
-        if not all(x.size for x in values.values()):
+        count = max((x.size for v, x in values.items() if where[v][0] == "tile"), default=1)
+        if not count or (keep is not None and not keep.any()):
             return
+        values.update({v: Valued.mask(count, rng) for v, (kind, _) in where.items() if kind == "mask"})
         left = evaluate(rule.lhs, codes, values)
     except Unfit:
         return
@@ -136,6 +140,9 @@ def compare(
 ) -> None:
     """Record a failure where the two sides differ in type or bits."""
     shown = show_codes(codes)
+    if rule.bound is not None:
+        tally.failures += bound_failures(rule.name, rule.bound, operand_of(rule, values), left, right)
+        return
     if left.type != right.type:
         tally.failures.append(f"{rule.name} with {shown}: {left.type} on the left, {right.type} on the right")
         return
@@ -177,6 +184,9 @@ def code_variables(rule: Rule) -> list[Var]:
     return list(found)
 
 
+ARITHMETIC = tuple(
+    DTYPE_CODES[name] for name, d in DTYPES.items() if d.is_numeric and not d.is_coded and d.kind != "bool"
+)
 NUMERIC = tuple(DTYPE_CODES[name] for name, d in DTYPES.items() if d.is_numeric)
 
 
@@ -207,6 +217,20 @@ def saturations_fit(p: Any, codes: Assignment) -> bool:
     return all(saturations_fit(c, codes) for c in p.children)
 
 
+def roles(rule: Rule, codes: Assignment, rng: np.random.Generator) -> dict[Var, Role]:
+    """Return what each value variable stands for in an instance, by the pattern and the conditions."""
+    named = {c.args[0] for c in rule.when if c.relation in _LITERAL_CONDITIONS}
+    literals = frozenset(v for v in named | scalar_variables(rule.lhs) if isinstance(v, Var))
+    free = CODE_DTYPES[int(rng.choice(ARITHMETIC))]
+    found = value_variables(rule.lhs, codes, literals, free)
+    for c in rule.when:
+        subject = c.args[0]
+        if c.relation == "typed" and isinstance(subject, Var) and found.get(subject, ("tile",))[0] == "tile":
+            (code, *_) = _codes_of(c, codes)
+            found[subject] = ("tile", CODE_DTYPES[code])
+    return found
+
+
 # -- conditions --------------------------------------------------------------------------------------------
 
 
@@ -229,15 +253,29 @@ def _selected(rule: Rule, codes: Assignment, values: Mapping[Var, Valued]) -> Ar
     """Return which elements satisfy the rule's value conditions (``None``: it has none)."""
     keep: Arr | None = None
     for c in rule.when:
-        if c.relation == "!=" or "value" not in FACTS[c.relation][0]:
+        if c.relation not in VALUE_CONDITIONS and c.relation not in _LITERAL_CONDITIONS:
             continue
         subject = c.args[0]
         assert isinstance(subject, Var | Term)
         value = evaluate(subject, codes, values)
-        dtypes = [CODE_DTYPES[codes[a]] for a in c.args[1:] if isinstance(a, Var)]
-        holds = VALUE_CONDITIONS[c.relation](value.data.reshape(-1), value.dtype, *dtypes)
+        if isinstance(value.type, ScalarType):
+            if not literal_holds(c.relation, decode(value.data, value.dtype)[0].item()):
+                raise Unfit
+            continue
+        holds = value_condition(c.relation, value.data.reshape(-1), value.dtype, _codes_of(c, codes))
         keep = holds if keep is None else keep & holds
     return keep
+
+
+def _codes_of(c: Condition, codes: Assignment) -> list[int]:
+    return [codes[a] if isinstance(a, Var) else a for a in c.args[1:] if isinstance(a, Var | int)]
+
+
+def value_condition(relation: str, array: Arr, dtype: DType, codes: Sequence[int]) -> Arr:
+    """Return which elements of a storage array satisfy a value condition with these further arguments (codes)."""
+    kinds = FACTS[relation][0][1:]
+    extra = [CODE_DTYPES[code] if kind == "dtype" else code for kind, code in zip(kinds, codes)]
+    return VALUE_CONDITIONS[relation](array, dtype, *extra)
 
 
 def holds_exactly(array: Arr, src: DType, dst: DType) -> Arr:
@@ -267,24 +305,53 @@ def _never_infinite(array: Arr, src: DType) -> Arr:
     return ~np.isinf(numbers) if numbers.dtype.kind == "f" else np.ones(numbers.shape, np.bool_)
 
 
-#: Value conditions, decided element by element: storage array, its dtype, the condition's dtypes.
-VALUE_CONDITIONS: dict[str, Callable[..., Arr]] = {"fits": holds_exactly, "finite": _never_infinite}
+def _never_nan(array: Arr, src: DType) -> Arr:
+    numbers = decode(array, src)
+    result: Arr = numbers == numbers
+    return result
+
+
+def _never_negative_zero(array: Arr, src: DType) -> Arr:
+    numbers = decode(array, src)
+    if numbers.dtype.kind != "f":
+        return np.ones(numbers.shape, np.bool_)
+    result: Arr = ~((numbers == 0) & np.signbit(numbers))
+    return result
+
+
+def _within(array: Arr, src: DType, code: int) -> Arr:
+    numbers = decode(array, src)
+    result: Arr = (np.abs(numbers.astype(np.float64)) <= BOUNDS[code]) | (numbers != numbers)
+    return result
+
+
+#: Conditions that only literals can satisfy (see ``facts.literal_holds``).
+_LITERAL_CONDITIONS = ("literal", "nonzero")
+
+#: Value conditions, decided element by element: storage array, its dtype, further dtypes and integers.
+VALUE_CONDITIONS: dict[str, Callable[..., Arr]] = {
+    "fits": holds_exactly,
+    "finite": _never_infinite,
+    "within": _within,
+    "ordered": _never_nan,
+    "one_zero": _never_negative_zero,
+}
 
 
 # -- values ------------------------------------------------------------------------------------------------
 
 
 def draw_values(
-    where: Mapping[Var, tuple[str, DType]], others: list[DType], rng: np.random.Generator
+    where: Mapping[Var, Role], others: list[DType], rng: np.random.Generator
 ) -> tuple[dict[Var, Valued], bool]:
     """Draw elements for the value variables, and tell whether they are all there are.
 
-    ``where``: per variable "tile" or "scalar", and its dtype; ``others``: dtypes whose boundaries matter.
+    ``where``: what each variable stands for; masks are left out. ``others``: dtypes whose boundaries matter.
     """
     tiles = [v for v, (kind, _) in where.items() if kind == "tile"]
     out = {v: Valued.scalar(_any(dtype, others, 1, rng)[0], dtype) for v, (kind, dtype) in where.items()
            if kind == "scalar"}  # fmt: skip
-    exhaustive = len(tiles) == len(where) and _listable([where[v][1] for v in tiles])
+    exhaustive = all(kind != "scalar" for kind, _ in where.values()) and _listable([where[v][1] for v in tiles])
     if exhaustive:
         grids = np.meshgrid(*[all_values(where[v][1]) for v in tiles], indexing="ij")
         arrays = [g.reshape(-1) for g in grids]

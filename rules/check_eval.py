@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ..ir import ops as _ops  # noqa: F401  (registers the operations)
 from ..ir.codes import decode
 from ..ir.diagnostics import TileggError
-from ..ir.dtypes import DTYPES, FP32, DType
+from ..ir.dtypes import FP32, UINT8, DType
 from ..ir.interp_eval import eval_op
 from ..ir.op import OPS, Call, Kind, OpDecl
+from ..ir.ops._result import mask_of
 from ..ir.program import Const, Value
-from ..ir.tilearray import Arr, TileArray
-from ..ir.types import ScalarType, TileType, scalar, tile
+from ..ir.tilearray import Arr, padded
+from ..ir.types import ScalarType, TileType, scalar, static, tile
 from .rule import Pattern, Term, Var
 from .terms import (
     CODE_DTYPES,
@@ -31,6 +32,11 @@ from .terms import (
 
 #: Codes of a rule's dtype, mode, saturation, shape and integer variables.
 Assignment = dict[Var, int]
+
+
+RoleKind = Literal["tile", "scalar", "mask"]
+#: What a value variable stands for, and its dtype.
+Role = tuple[RoleKind, DType]
 
 
 class Unfit(Exception):
@@ -53,6 +59,12 @@ class Valued:
     def scalar(element: Any, dtype: DType) -> Valued:
         """One scalar."""
         return Valued(np.array([element], dtype.storage), scalar(dtype))
+
+    @staticmethod
+    def mask(count: int, rng: np.random.Generator) -> Valued:
+        """A random packed predicate over one row of ``count`` elements."""
+        t = mask_of(tile((1, count), UINT8))
+        return Valued(rng.integers(0, 256, static(t.valid_shape), np.uint8), t)
 
     @property
     def dtype(self) -> DType:
@@ -113,7 +125,9 @@ def _literal(kind: int, bits: int) -> Valued:
 
 def _run_time(v: Valued) -> Any:
     if isinstance(v.type, TileType):
-        return TileArray(v.data)
+        physical = static(v.type.shape)
+        assert physical is not None
+        return padded(v.data, physical, v.dtype)
     number = v.data[0].item() if v.data.dtype.kind in "fib" else decode(v.data, v.dtype)[0].item()
     return bool(number) if v.dtype.kind == "bool" else number
 
@@ -136,19 +150,46 @@ def _attributes(decl: OpDecl, args: list[int]) -> dict[str, Any]:
     return attrs
 
 
-def value_variables(lhs: Term, codes: Assignment) -> dict[Var, tuple[str, DType]]:
-    """Return per value variable whether it is a tile or a scalar, and the dtype the pattern gives it."""
-    found: dict[Var, tuple[str, DType]] = {}
-    args = [codes[a] if isinstance(a, Var) else a for a in lhs.args]
-    decl = OPS[lhs.op]
-    own = CODE_DTYPES[args[signature(decl).index("source")] if "source" in signature(decl) else args[0]]
-    for position, child in zip(child_params(decl), lhs.children):
-        param = decl.operand_params[position]
+def scalar_variables(p: Pattern) -> set[Var]:
+    """Return the value variables that stand for a scalar operand somewhere."""
+    if isinstance(p, Var) or p.op == LITERAL:
+        return set()
+    decl = OPS[p.op]
+    found: set[Var] = set()
+    for position, child in zip(child_params(decl), p.children):
         if isinstance(child, Term):
-            if child.op != LITERAL:
-                found.update(value_variables(child, codes))
-        elif param.kind is Kind.SCALAR:
-            found.setdefault(child, ("scalar", own if own.is_int else FP32))
-        else:
-            found.setdefault(child, ("tile", DTYPES["UINT8"] if param.name == "mask" else own))
+            found |= scalar_variables(child)
+        elif decl.operand_params[position].kind is Kind.SCALAR:
+            found.add(child)
     return found
+
+
+def value_variables(lhs: Term, codes: Assignment, literals: frozenset[Var], free: DType) -> dict[Var, Role]:
+    """Return per value variable what it stands for and the dtype the pattern gives it.
+
+    ``literals``: variables known to be scalars. ``free``: the dtype of what is only compared.
+    """
+    firm: dict[Var, Role] = {}
+    loose: dict[Var, Role] = {}
+    stack = [lhs]
+    while stack:
+        term = stack.pop(0)
+        decl = OPS[term.op]
+        args = [codes[a] if isinstance(a, Var) else a for a in term.args]
+        names = signature(decl)
+        own = CODE_DTYPES[args[names.index("source")] if "source" in names else args[0]]
+        compares = term.op in ("tile.cmp", "tile.cmps")
+        for position, child in zip(child_params(decl), term.children):
+            param = decl.operand_params[position]
+            if isinstance(child, Term):
+                stack += [child] if child.op != LITERAL else []
+            elif param.name == "mask":
+                firm.setdefault(child, ("mask", UINT8))
+            elif compares:
+                kind: RoleKind = "scalar" if param.kind is Kind.SCALAR else "tile"
+                loose.setdefault(child, (kind, free if kind == "tile" or free.is_int else FP32))
+            elif param.kind is Kind.SCALAR or child in literals:
+                firm.setdefault(child, ("scalar", own if own.is_int else FP32))
+            else:
+                firm.setdefault(child, ("tile", own))
+    return {**loose, **firm}
