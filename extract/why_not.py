@@ -10,6 +10,7 @@ from ..ir.diagnostics import error
 from ..ir.dtypes import DType, parse_dtype
 from ..ir.op import OPS
 from ..ir.types import TileType
+from ..rules.cost import Instr, cycles
 from ..rules.paths import MAX_HOPS, Road, roads
 from ..rules.paths_rank import describe
 from ..rules.target import Target
@@ -166,6 +167,26 @@ def _unoffered(lowered: Lowered, wanted: set[str], name: str) -> Iterator[str]:
         yield f"  it is used: {', '.join(sorted({op_text(i.op) for i in used}))}"
     else:
         yield f"  no other instruction of the program has an alternative that uses {name}"
+    yield from _lacking(lowered.target, wanted)
+
+
+#: The tile on which an instruction that the assembler lacks is priced.
+_SAMPLE = (64, 64)
+
+
+def _lacking(target: Target | None, wanted: set[str]) -> Iterator[str]:
+    """Tell of instructions that only the instruction set has, and what they would cost."""
+    for mnemonic in sorted({OPS[n].pto or "" for n in wanted}):
+        info = target.ops.get(mnemonic) if target is not None else None
+        if target is None or info is None or info.assembler:
+            continue
+        dtype = "FP32" if "FP32" in info.isa else min(info.isa)
+        price = cycles(target, Instr(mnemonic, (dtype, dtype), *_SAMPLE, _SAMPLE[1]))
+        rows, cols = _SAMPLE
+        yield (
+            f"  the instruction set of {target.name} has {mnemonic}, the assembler has not; with it a [{rows}, {cols}] "
+            f"{dtype} tile would take {price:.0f} cycles"
+        )
 
 
 def _line(i: Instruction) -> str:

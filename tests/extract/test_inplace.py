@@ -80,3 +80,12 @@ def test_the_memo_knows_what_dies() -> None:
         both = [tilegg.lower(p, "a5").totals.instructions for p in (first, second)]
         alone = [tilegg.lower(p, "a5", memo=None).totals.instructions for p in (first, second)]
         assert both == alone
+
+
+def test_why_not_an_instruction_the_assembler_lacks() -> None:
+    from tilegg.extract.why_not import answer
+
+    lowered = tilegg.lower(program(lambda b, x, y: (b.tile.add(b.tile.mul(x, y), y),)), "a5")
+    said = str(answer(lowered, "tmuladddst"))
+    assert "the instruction set of a5 has tmuladddst, the assembler has not" in said and "cycles" in said
+    assert "the assembler has not" not in str(answer(lowered, "tadd"))
