@@ -3,8 +3,8 @@
     python docs/generate.py            write them
     python docs/generate.py --check    exit 1 and name the files that are out of date
 
-Written: the console blocks and the table of gains in README.md and docs/*.md, and the reference tables
-operations.md, rules.md, targets.md and diagnostics.md.
+Written: the console blocks and the table of gains in README.md and docs/*.md, the reference tables
+operations.md, rules.md, targets.md and diagnostics.md, and the assembly of every example in examples/pto.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import shlex
 import sys
 from pathlib import Path
 
-from tilegg import TileggError, load_target, lower, parse
+from tilegg import TileggError, emit, load_target, lower, parse
 from tilegg.cli import main as run_cli
 from tilegg.ir import ops as _ops  # noqa: F401  (registers the operations)
 from tilegg.ir.diagnostics import CODES
 from tilegg.ir.op import OPS
-from tilegg.rules import casts as _casts  # noqa: F401  (registers the rules)
+from tilegg.rewrite import engine as _engine  # noqa: F401  (registers the rules)
 from tilegg.rules.rule import CONTRACTS, RULES
 from tilegg.rules.target import target_names
 
@@ -58,6 +58,17 @@ def _gain(path: Path, target: str) -> str:
         return "not on this target"
     before, after = result.plain.cycles, result.totals.cycles
     return f"{before:,.0f} → {after:,.0f} ({100 * (after / before - 1):+.1f} %)"
+
+
+def assembly() -> dict[Path, str]:
+    """Return the assembly of every example on every target that takes it."""
+    out: dict[Path, str] = {}
+    for path in sorted((ROOT / "examples").glob("*.py")):
+        for name in target_names():
+            with contextlib.suppress(TileggError):
+                lowered = lower(parse(path.read_text(), f"examples/{path.name}"), name)
+                out[ROOT / "examples" / "pto" / f"{path.stem}.{name}.pto"] = emit(lowered, name)
+    return out
 
 
 def operations() -> str:
@@ -121,6 +132,7 @@ TABLES = {"operations.md": operations, "rules.md": rules, "targets.md": targets,
 def generated() -> dict[Path, str]:
     """Return every generated or filled file with the text it should have."""
     out = {ROOT / "docs" / name: make() for name, make in TABLES.items()}
+    out.update(assembly())
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         if path in out:
             continue
@@ -141,6 +153,7 @@ def main() -> int:
             print(f"out of date: {path.relative_to(ROOT)} (run python docs/generate.py)")
         return 1 if stale else 0
     for path, text in generated().items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     print(f"{len(stale)} files updated")
     return 0

@@ -1,0 +1,29 @@
+"""The documentation shows what the tool does now: generated tables, example output, example assembly."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_generated_documentation_is_up_to_date() -> None:
+    run = subprocess.run(
+        [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"], capture_output=True, text=True, cwd=ROOT
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_every_link_between_documents_leads_somewhere() -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_the_readme_names_both_commands_of_the_makefile() -> None:
+    readme, makefile = (ROOT / "README.md").read_text(), (ROOT / "Makefile").read_text()
+    for command in ("demo", "test"):
+        assert f"make {command}" in readme and f"\n{command}:" in makefile
