@@ -7,15 +7,12 @@ from typing import Any
 from ...ir.diagnostics import Diagnostic
 from ...ir.program import Op, Value
 from ...ir.types import TensorType
-from .choose import Choice, LinkModel, choose, link_model
+from .choose import RANKS, Choice, LinkModel, choose, link_model, ring_from
 from .credits import Credits, credits_of, mesh_credits
 from .geometry import is_partial, is_prefix
 from .mesh import mesh_allreduce
 from .ring import require_ring_signal, ring_allreduce
 from .steps import Steps
-
-#: Rank counts that a decision at run time tells apart; above them the last one holds.
-RANKS = range(2, 65)
 
 
 def allreduce(s: Steps, op: Op) -> Any:
@@ -61,21 +58,23 @@ def _auto(s: Steps, window: Any, signal: Any) -> None:
 
 
 def _by_ranks(s: Steps, credits: Credits, window: Value, model: LinkModel, size: int) -> None:
-    """Branch where the decision changes with the number of ranks."""
+    """Branch on the number of ranks, where it matters."""
     t = window.type
     assert isinstance(t, TensorType)
-    choices = [choose(model, size, t.dtype, n) for n in RANKS]
-    first, flip = choices[0], next((c for c in choices if c.mode != choices[0].mode), None)
-    if flip is None:
-        _say(s, f"{first.mode} for any number of ranks: {first.text()}")
-        _append(s, first.mode, credits, window, first)
+    start = ring_from(model, size, t.dtype)
+    if start in (RANKS.start, RANKS.stop):
+        found = choose(model, size, t.dtype, RANKS.start)
+        mode = "ring" if start == RANKS.start else "mesh"
+        _say(s, f"{mode} for any number of ranks; {found.text()}")
+        _append(s, mode, credits, window, found)
         return
-    _say(s, f"{flip.mode} from {flip.ranks} ranks on, below {first.mode}: {flip.text()}")
-    with s.choice("ge", credits.ranks, flip.ranks) as branch:
+    few, many = (choose(model, size, t.dtype, n) for n in (start - 1, start))
+    _say(s, f"the ring from {start} ranks on: {few.text()}; {many.text()}")
+    with s.choice("ge", credits.ranks, start) as branch:
         with branch.then():
-            _append(s, flip.mode, credits, window, flip)
+            _append(s, "ring", credits, window, many)
         with branch.orelse():
-            _append(s, first.mode, credits, window, first)
+            _append(s, "mesh", credits, window, few)
 
 
 def _append(s: Steps, mode: str, credits: Credits, window: Value, found: Choice) -> None:

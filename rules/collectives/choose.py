@@ -21,6 +21,8 @@ from .geometry import CHUNK_BYTES, round_up, row_unit
 
 #: Chunk sizes that are compared, in bytes.
 CHUNKS = (4096, 8192, CHUNK_BYTES)
+#: Numbers of ranks that a decision at run time is made for.
+RANKS = range(2, 65)
 
 
 @dataclass(frozen=True)
@@ -90,3 +92,15 @@ def choose(model: LinkModel, size: int, dtype: DType, ranks: int) -> Choice:
     }
     mode = "ring" if best["ring"][0] < best["mesh"][0] else "mesh"
     return Choice(mode, -best[mode][1], best["mesh"][0], best["ring"][0], nbytes, ranks, model.source)
+
+
+def ring_from(model: LinkModel, size: int, dtype: DType) -> int:
+    """Return from how many ranks on the ring is taken where their number is known at run time only.
+
+    Whole chunks make the better mode change back and forth, so it is the border with the least loss over ``RANKS``;
+    ``RANKS.stop`` stands for never.
+    """
+    times = [(c.mesh, c.ring) for c in (choose(model, size, dtype, n) for n in RANKS)]
+    lost = [(mesh / min(mesh, ring), ring / min(mesh, ring)) for mesh, ring in times]
+    borders = range(len(lost) + 1)
+    return RANKS.start + min(borders, key=lambda i: sum(m for m, _ in lost[:i]) + sum(r for _, r in lost[i:]))
