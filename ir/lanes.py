@@ -136,9 +136,11 @@ def shift_left(a: Any, n: Any) -> Any:
 def shift_right(a: Any, n: Any) -> Any:
     """a >> n, arithmetic (logical for unsigned values, which are not negative); negative amounts give 0."""
     if not is_lanes(a, n):
-        return a >> min(n, 63) if n >= 0 else 0
+        return a >> min(n, 64) if n >= 0 else 0
     a, n = np.broadcast_arrays(a, n)
-    return np.where(n >= 0, np.right_shift(a, np.clip(n, 0, 63).astype(a.dtype)), 0)
+    shifted = np.right_shift(a, np.clip(n, 0, 63).astype(a.dtype))
+    gone = (n < 0) | (n > 63) if a.dtype.kind == "u" else n < 0
+    return np.where(gone, 0, shifted)
 
 
 def high_product(a: Any, b: Any, bits: int, signed: bool) -> Any:

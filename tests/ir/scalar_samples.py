@@ -19,7 +19,8 @@ VALUED = tuple(
 )  # fmt: skip
 WITHOUT = tuple(d for d in RECORDED if not d.operand_params)
 #: Operands that have a dtype of their own, whatever the values have.
-OWN = {(f"pto.shuffle_{n}", "by"): INT32 for n in ("idx", "up", "down", "bfly")} | {("scalar.select", "condition"): BOOL}
+_SHUFFLES = ("idx", "up", "down", "bfly")
+OWN = {(f"pto.shuffle_{n}", "by"): INT32 for n in _SHUFFLES} | {("scalar.select", "condition"): BOOL}
 
 
 def attributes(decl: OpDecl, dtype: DType) -> dict[str, Any]:
