@@ -300,3 +300,15 @@ class TestRoundTrips:
         wide = convert(finite, DTYPES["BF16"], DTYPES["FP32"], "round")
         back = convert(wide, DTYPES["FP32"], DTYPES["BF16"], "round")
         assert np.array_equal(back.view(np.uint16), finite.view(np.uint16))
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_what_an_unknown_operation_gives_passes_through(arch: str) -> None:
+    program = tilegg.parse(
+        "@pl.function\n"
+        "def k(x: pl.Tensor[[16, 64], pl.FP32], out: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):\n"
+        "    t = pl.tile.load(x, [0, 0], [16, 64])\n"
+        "    u = pl.tile.frobnicate(t, 3)\n"
+        "    return pl.tile.store(u, [0, 0], out)\n"
+    )
+    assert tilegg.lower(program, arch).program == program
