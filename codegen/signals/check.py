@@ -1,0 +1,281 @@
+"""The check of a program's signals: every setting unrolled, its cells, hangs, orders, lines and markers looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from ...ir.deferred import MAX_CONDITIONS, deferred_problems
+from ...ir.diagnostics import Diagnostic, TileggError
+from ...ir.program import Function, Program
+from ...ir.ranks_events import format_schedule
+from ...ir.ranks_flow import suspending
+from ...ir.ranks_schedule import Schedule, schedules
+from .cells import Graph, build, dynamic, uses_of
+from .classes import ORDER
+from .explore import choices_of, search
+from .hangs import hangs
+from .lines import line_faults
+from .markers import marker_faults
+from .protocol import protocol_faults
+from .races import Race, blame, races, touched
+from .report import Checked, Expect, Setting, SignalFinding, SignalReport, Witness
+from .settings import functions_to_check, rank_counts, sizes
+from .structure import INPUT, SCALAR, WINDOW, influences
+from .unroll import MAX_EVENTS, Unrolled, unroll
+from .witness import witness_of
+
+#: Schedules run for programs that one run does not decide, and input samples where inputs decide the events.
+SCHEDULES, SAMPLES = 12, 3
+_SIGNAL_OPS = ("pld.system.notify", "pld.system.wait", "pld.system.defer_wait")
+
+
+def check_signals(
+    program: Program,
+    ranks: Sequence[int] | None = None,
+    *,
+    function: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    budget: int = MAX_EVENTS,
+    schedule_count: int = SCHEDULES,
+) -> SignalReport:
+    """Return what is wrong with the signals, barriers and window accesses of a program, or its certificate.
+
+    ``ranks``: the numbers of ranks to unroll for (default: those that static signals fix, else 2, 3, 4 and 8).
+    ``function``: check that one (default: host functions, else kernels that nobody calls). ``dims``: values of dynamic
+    sizes. ``budget``: events a setting may have. Never raises for what a program does: what cannot be unrolled is a
+    finding of class ``unchecked``.
+    """
+    talking = suspending(program.functions)
+    functions = [program.function(function)] if function is not None else functions_to_check(program)
+    functions = [f for f in functions if f.name in talking]
+    marks = influences(program) if functions else frozenset()
+    found: list[SignalFinding] = []
+    checked: list[Checked] = []
+    for f in functions:
+        for n in ranks if ranks is not None else rank_counts(program, f):
+            for setting in _settings(program, f, n, dims or {}, marks):
+                check = _Check(program, setting, marks, budget, schedule_count)
+                found += check.run()
+                if check.summary is not None:
+                    checked.append(check.summary)
+    return SignalReport(merged(found), tuple(checked), _limits(functions, marks, checked))
+
+
+def _settings(
+    program: Program, f: Function, n: int, dims: Mapping[str, int], marks: frozenset[str]
+) -> Iterator[Setting]:
+    names = tuple(sorted(sizes(program, f, n, dims).items()))
+    for sample in range(SAMPLES if marks & {INPUT, SCALAR} else 1):
+        yield Setting(f.name, n, names, sample)
+
+
+def _limits(functions: Sequence[Function], marks: frozenset[str], checked: Sequence[Checked]) -> tuple[str, ...]:
+    out = []
+    if INPUT in marks or SCALAR in marks:
+        out.append(f"events depend on inputs: checked for {SAMPLES} samples of them")
+    if WINDOW in marks:
+        out.append("events depend on the contents of windows: checked under schedules, not proved")
+    free = sorted({f"{name} = {value}" for c in checked for name, value in c.setting.dims if value != c.setting.ranks})
+    if free:
+        out.append(f"dynamic sizes were taken as {', '.join(free)}")
+    return tuple(out) if functions else ()
+
+
+def merged(found: Iterable[SignalFinding]) -> tuple[SignalFinding, ...]:
+    """Return findings one per class and place, causes first; ranks and cells of the same setting are joined."""
+    out: dict[object, SignalFinding] = {}
+    for f in found:
+        key = (f.word, *f.places()[:1])
+        first = out.get(key)
+        if first is None:
+            out[key] = f
+        elif first.setting == f.setting:
+            ranks = tuple(sorted({*first.ranks, *f.ranks}))
+            cells = tuple(dict.fromkeys((*first.cells, *f.cells)))
+            out[key] = replace(first, ranks=ranks, cells=cells)
+    return tuple(sorted(out.values(), key=lambda f: (ORDER[f.word], f.places()[:1])))
+
+
+class _Check:
+    """The check of one setting."""
+
+    def __init__(self, program: Program, setting: Setting, marks: frozenset[str], budget: int, count: int) -> None:
+        self.program, self.setting, self.marks = program, setting, marks
+        self.budget, self.count = budget, count
+        self.summary: Checked | None = None
+        self.method = "decided"
+
+    def run(self) -> list[SignalFinding]:
+        """Return the findings of the setting."""
+        try:
+            u = unroll(self.program, self.setting, budget=self.budget)
+            return list(self._of(u))
+        except TileggError as problem:
+            return [self._unchecked(problem.diagnostics[0])]
+
+    def _of(self, u: Unrolled) -> Iterator[SignalFinding]:
+        if u.faults:
+            yield self._fault(u)
+            return
+        graph = build(u, uses_of(u))
+        yield from protocol_faults(graph)
+        yield from self._deferred(u)
+        if u.stuck:
+            yield from hangs(self.program, graph, self._relaxed())
+            return
+        loose = any(use.outside for use in graph.uses.values())
+        if not loose:
+            yield from self._orders(graph)
+        yield from line_faults(graph)
+        yield from marker_faults(graph)
+        if loose:
+            yield from self._searched(graph)
+        if loose or WINDOW in self.marks:
+            yield from self._scheduled(loose)
+        self.summary = Checked(
+            self.setting, len(u.events), sum(e.kind == "wait" for e in u.events), len(graph.uses),
+            sum(map(len, touched(graph).values())), self.method,
+        )  # fmt: skip
+
+    def _relaxed(self) -> Unrolled | None:
+        try:
+            u = unroll(self.program, self.setting, relaxed=True, budget=self.budget)
+        except TileggError:
+            return None
+        return None if u.faults else u
+
+    # -- accesses --------------------------------------------------------------------------------------------
+
+    def _orders(self, graph: Graph, schedule: str | None = None) -> Iterator[SignalFinding]:
+        for race in races(graph):
+            yield self._race(graph, race, schedule)
+
+    def _race(self, graph: Graph, race: Race, schedule: str | None) -> SignalFinding:
+        u, why = graph.u, blame(graph, race)
+        first, second = u.events[race.first.event], u.events[race.second.event]
+        blamed = u.events[why.event]
+        events = (blamed, *(e for e in (second, first) if e is not blamed))
+        where = f"{race.second.region.window} on rank {race.second.region.owner}"
+        expect = Expect("order", first=u.step(race.second.event), second=u.step(race.first.event))
+        witness = witness_of(u, graph.past((race.second.event,)), expect)
+        if schedule is not None:
+            reached = Expect("order", first=u.step(race.first.event), second=u.step(race.second.event))
+            witness = Witness(u.setting, schedule, reached)
+        return SignalFinding(
+            why.word,
+            f"no order between the {race.second.kind} of rank {second.rank} and the {race.first.kind} of rank "
+            f"{first.rank} in {where}",
+            u.setting, tuple(sorted({first.rank, second.rank})), (str(race.second.region), str(race.first.region)),
+            tuple(e.statement for e in events if e.statement is not None), f"missing path: {why.missing}",
+            "notify after the first access, and wait for that before the second", witness=witness,
+        )  # fmt: skip
+
+    # -- outside the decided class ---------------------------------------------------------------------------
+
+    def _searched(self, graph: Graph) -> Iterator[SignalFinding]:
+        u = graph.u
+        outcome = search(graph)
+        extent = "all" if outcome.complete else "the first"
+        self.method = f"checked up to {extent} {outcome.states} states of its signals"
+        if outcome.hung is not None:
+            path, stuck = outcome.hung
+            rank, n = next(iter(stuck.items()))
+            e = u.events[n]
+            witness = Witness(u.setting, format_schedule(choices_of(u, path)), Expect("stuck", tuple(stuck)))
+            word = "eq-on-counter" if e.cell is not None and e.word == "eq" else "deadlock"
+            yield SignalFinding(
+                word, f"rank {rank} waits forever for {e.cell} under some schedules", u.setting, tuple(stuck),
+                () if e.cell is None else (str(e.cell),), () if e.statement is None else (e.statement,),
+                "a signal is overwritten, or overtaken, before it is seen", "use AtomicAdd credits and Ge waits",
+                witness=witness,
+            )  # fmt: skip
+        if outcome.left is not None and outcome.hung is None:
+            path, over = outcome.left
+            cell = next(iter(over))
+            last = max(graph.uses[cell].adds + graph.uses[cell].sets)
+            s = u.events[last].statement
+            expect = Expect("left", cell=(cell.window, cell.owner, cell.number))
+            yield SignalFinding(
+                "credit-leak", f"{cell} holds {over[cell]} at the end under some schedules", u.setting,
+                (cell.owner,), (str(cell),), () if s is None else (s,),
+                "the next use starts from a cell that is not zero",
+                witness=Witness(u.setting, format_schedule(choices_of(u, path)), expect),
+            )  # fmt: skip
+
+    def _scheduled(self, loose: bool) -> Iterator[SignalFinding]:
+        runs = 0
+        for schedule in schedules(self.setting.ranks, self.count):
+            u = self._under(schedule)
+            runs += 1
+            if u.faults or u.stuck:
+                if not loose:
+                    yield from self._under_schedule(u)
+                continue
+            graph = dynamic(u, uses_of(u))
+            if not loose:
+                yield from protocol_faults(graph)
+            yield from self._orders(graph, format_schedule([c for _, cs in u.choices for c in cs]))
+        known = "" if self.method == "decided" else f"{self.method}, "
+        self.method = f"{known or 'checked up to '}{runs} schedules"
+
+    def _under(self, schedule: Schedule) -> Unrolled:
+        return unroll(self.program, self.setting, schedule=schedule, budget=self.budget)
+
+    def _under_schedule(self, u: Unrolled) -> Iterator[SignalFinding]:
+        if u.faults:
+            yield self._fault(u)
+            return
+        text = format_schedule([c for _, cs in u.choices for c in cs])
+        for f in hangs(self.program, build(u, uses_of(u)), self._relaxed()):
+            expect = f.witness.expect if f.witness is not None else Expect("stuck", f.ranks)
+            yield replace(f, witness=Witness(self.setting, text, expect))
+
+    # -- what is no question of order --------------------------------------------------------------------------
+
+    def _fault(self, u: Unrolled) -> SignalFinding:
+        fault = u.faults[0]
+        signal = any(s.name in _SIGNAL_OPS for s in fault.statements)
+        text = format_schedule([c for _, cs in u.choices for c in cs])
+        return SignalFinding(
+            "wrong-cell" if signal else "unchecked", fault.message, self.setting, fault.ranks, (), fault.statements,
+            "the statement fails when it runs", notes=fault.notes,
+            witness=Witness(self.setting, text, Expect("fault", fault.ranks)),
+        )  # fmt: skip
+
+    def _unchecked(self, d: Diagnostic) -> SignalFinding:
+        spans = (d.span,) if d.span is not None else ()
+        message = f"on {self.setting.ranks} ranks: {d.message}"
+        return SignalFinding("unchecked", message, self.setting, (), (), (), d.reason, d.hint, spans=spans)
+
+    def _deferred(self, u: Unrolled) -> Iterator[SignalFinding]:
+        """The rules of deferred waits: those of the text, and the number of conditions on real loop bounds."""
+        defers = [n for n, e in enumerate(u.events) if e.kind == "defer"]
+        for f in self.program.functions:
+            for d in deferred_problems(f):
+                at = next((n for n, e in enumerate(u.events) if e.span == d.span), defers[0] if defers else None)
+                witness = None
+                if at is not None:
+                    wanted = {u.events[at].rank: u.position[at] + 1}
+                    witness = witness_of(u, wanted, Expect("reached", first=u.step(at)))
+                spans = (d.span,) if d.span is not None else ()
+                yield SignalFinding("defer-misuse", d.message, self.setting, (), (), (), d.reason, d.hint, spans=spans,
+                                    witness=witness)  # fmt: skip
+        yield from self._many_conditions(u)
+
+    def _many_conditions(self, u: Unrolled) -> Iterator[SignalFinding]:
+        for rank, numbers in enumerate(u.by_rank):
+            open_ = 0
+            for n in numbers:
+                kind = u.events[n].kind
+                open_ = open_ + 1 if kind == "defer" else 0 if kind == "wait" else open_
+                if open_ > MAX_CONDITIONS:
+                    s = u.events[n].statement
+                    witness = witness_of(u, {rank: u.position[n] + 1}, Expect("reached", first=u.step(n)))
+                    yield SignalFinding(
+                        "defer-misuse", f"a task of rank {rank} registers more than {MAX_CONDITIONS} conditions",
+                        self.setting, (rank,), (), () if s is None else (s,), witness=witness,
+                    )  # fmt: skip
+                    return
+
+

@@ -1,0 +1,108 @@
+"""With which numbers of ranks, sizes and inputs a program is unrolled when its user names none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...ir.dimexpr import evaluate
+from ...ir.dtypes import DType
+from ...ir.levels import HOST, level_of
+from ...ir.program import Function, Op, Param, Program, walk
+from ...ir.ranks_flow import suspending
+from ...ir.ranks_signals import signal_names
+from ...ir.types import ScalarType, TensorType, TileType
+from .report import Setting
+
+#: Numbers of ranks when a program does not fix its own.
+RANKS = (2, 3, 4, 8)
+_NAME = re.compile(r"[A-Za-z_]\w*")
+#: Names that are taken for the number of ranks wherever they occur in a size.
+_RANK_NAMES = ("NR", "N_RANKS", "NRANKS", "WORLD_SIZE", "WORLD", "RANKS")
+_WORDS = ("min", "max")
+
+
+def functions_to_check(program: Program) -> list[Function]:
+    """Return the host functions of a program, or its communicating kernels that no other function calls."""
+    hosts = [f for f in program.functions if level_of(f) == HOST]
+    called = {str(s.attrs.get("callee")) for f in program.functions for s in walk(f.body) if isinstance(s, Op)}
+    if hosts:
+        return [f for f in hosts if f.name not in called or len(hosts) == 1]
+    talking = suspending(program.functions)
+    return [f for f in program.functions if f.name in talking and f.name not in called]
+
+
+def rank_counts(program: Program, f: Function) -> tuple[int, ...]:
+    """Return the numbers of ranks to check: what static signals ``[N, 1]``, ``[N]`` or ``[2 (N - 1), N]`` fix."""
+    counts: set[int] = set()
+    names = signal_names(program, f)
+    for p in f.params:
+        if p.value.name in names and isinstance(p.value.type, TensorType):
+            counts |= _fixed(p.value.type.shape)
+    return tuple(sorted(counts)) if len(counts) == 1 else RANKS
+
+
+def _fixed(shape: Sequence[Any]) -> set[int]:
+    n = shape[-1] if len(shape) == 2 and shape[-1] != 1 else shape[0]
+    ring = len(shape) == 2 and isinstance(n, int) and n > 1 and shape[0] in (2 * (n - 1), 2 * n - 1)
+    plain = isinstance(n, int) and n > 1 and (len(shape) == 1 or shape[-1] == 1)
+    return {int(n)} if ring or plain else set()
+
+
+def sizes(program: Program, f: Function, ranks: int, dims: Mapping[str, int]) -> dict[str, int]:
+    """Return a value for each name in the sizes of the parameters: the given one, the ranks, or a round number."""
+    signals = signal_names(program, f)
+    out = dict(dims)
+    for p in sorted(f.params, key=lambda p: p.value.name not in signals):
+        for name in _size_names(p):
+            of_ranks = p.value.name in signals or name.upper() in _RANK_NAMES
+            out.setdefault(name, ranks if of_ranks else 16 * ranks)
+    return out
+
+
+def _size_names(p: Param) -> Iterator[str]:
+    t = p.value.type
+    if isinstance(t, TensorType | TileType):
+        for d in t.shape:
+            if isinstance(d, str):
+                yield from (w for w in _NAME.findall(d) if w not in _WORDS)
+
+
+def inputs_for(f: Function, setting: Setting) -> Any:
+    """Return inputs by rank for :func:`tilegg.ir.ranks.run_ranks`: small integers, ones; windows are left out."""
+    names = dict(setting.dims)
+
+    def given(rank: int) -> dict[str, Any]:
+        return {
+            p.value.name: value
+            for p in f.params
+            if (value := _value(p, names, rank, setting.sample)) is not None
+        }
+
+    return given(0) if level_of(f) == HOST else given
+
+
+def _value(p: Param, names: Mapping[str, int], rank: int, sample: int) -> Any:
+    t = p.value.type
+    if isinstance(t, ScalarType):
+        return names.get(p.value.name, 2 + sample) if t.dtype.is_int else 1.0 + sample
+    if not isinstance(t, TensorType | TileType) or p.direction == "Out":
+        return None
+    if isinstance(t, TensorType) and t.is_window:
+        return None
+    shape = [evaluate(d, names) for d in t.shape]
+    if None in shape:
+        return None
+    return _array(tuple(int(n or 0) for n in shape), t.dtype, rank, sample)
+
+
+def _array(shape: tuple[int, ...], dtype: DType, rank: int, sample: int) -> Any:
+    count = int(np.prod(shape))
+    if dtype.is_int:
+        limit = 2 if dtype.bits == 1 else 4
+        return ((np.arange(count) + rank + sample * 2) % limit).astype(dtype.storage).reshape(shape)
+    one = np.ones(shape, np.float32)
+    return one.astype(dtype.storage)
