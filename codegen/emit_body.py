@@ -12,7 +12,7 @@ from ..ir.op import OPS
 from ..ir.program import For, Function, If, Jump, Op, Raw, Return, Scope, Statement, Value, While, Yield, flat_operands
 from ..ir.types import ScalarType, TensorType
 from ..rules.target import Target
-from . import emit_gather, emit_memory, emit_mx, emit_scalars, emit_special, emit_tiles, emit_views
+from . import emit_gather, emit_masks, emit_memory, emit_mx, emit_scalars, emit_special, emit_tiles, emit_views
 from .emit_flow import Flow
 from .emit_forms import Plan
 from .emit_names import extra_sizes, use_counts
@@ -42,6 +42,7 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(emit_scalars.HANDLERS, emit_scalars.emit_scalar),
     **emit_tiles.HANDLERS,
     **emit_special.HANDLERS,
+    **emit_masks.HANDLERS,
     **emit_gather.HANDLERS,
     **emit_mx.HANDLERS,
 }

@@ -15,13 +15,15 @@ from ..ir.op import OPS
 from ..ir.program import Const, Op, Value
 from ..ir.types import TileType, Type, with_dtype
 from ..ir.valueset import ValueSet
-from ..rewrite.encode import argument_codes
+from ..rewrite.encode import argument_codes, literal_node, operation_node
 from ..rewrite.graph import ABSENT, LEAF, LITERAL, OPERATION, Graph, Node
 from ..rewrite.region import Region
 from ..rules.casts import road_words
 from ..rules.paths import Hop, Road, roads
-from ..rules.rule import RULES
+from ..rules.rule import RULES, Pattern, Term, Var
 from ..rules.terms import CODE_MODES, CODE_SATURATIONS, child_params, saturation_code
+from ..rules.terms import LITERAL as TERM_LITERAL
+from .composites import bind, plain_recipes
 from .inplace import written_needs_copy
 from .lowered import Totals
 from .price import Pricer, Refusal
@@ -96,8 +98,40 @@ class _Plain:
         decl = OPS[op.name]
         children = tuple(self._child(op.operands[p]) for p in child_params(decl))
         t = op.result.type
+        if decl.composite:
+            made = self._composite(op, children)
+            if made is not None:
+                return made
         node = Node(OPERATION, decl, t, op.attrs, op.operands, children, origin=i, key=self._key(op))
         return self._priced(node, t, bool(decl.inout) and written_needs_copy(self.region, op))
+
+    def _composite(self, op: Op, children: tuple[int, ...]) -> int | None:
+        """Return the class of a composite by the first of its recipes that is legal, ``None`` if none is."""
+        for rule in plain_recipes(op.name):
+            bound = bind(rule, argument_codes(op), children, self.classes, self.types)
+            if bound is None:
+                continue
+            saved = (len(self.classes), self.count, self.cycles, self.inexact, self.legal)
+            made = self._made(rule.rhs, bound, rule.number, {})
+            if self.legal or not saved[4]:
+                return made
+            del self.classes[saved[0] :], self.types[saved[0] :]
+            _, self.count, self.cycles, self.inexact, self.legal = saved
+            self.literals = {o: c for o, c in self.literals.items() if c < saved[0]}
+        return None
+
+    def _made(self, p: Pattern, bound: dict[Var, int], rule: int, made: dict[Term, int]) -> int:
+        if isinstance(p, Var):
+            return bound[p]
+        if p not in made:
+            args = tuple(bound[a] if isinstance(a, Var) else a for a in p.args)
+            if p.op == TERM_LITERAL:
+                made[p] = self._child(literal_node(*args).value)
+            else:
+                children = tuple(self._made(c, bound, rule, made) for c in p.children)
+                node = operation_node(OPS[p.op], args, children, rule)
+                made[p] = self._priced(node, node.type)
+        return made[p]
 
     def _key(self, op: Op) -> tuple[int, ...]:
         return argument_codes(op) if self.keys else ()

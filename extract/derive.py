@@ -13,14 +13,26 @@ from dataclasses import dataclass
 
 from ..ir.op import OPS
 from ..ir.program import Const, Op
-from ..rewrite.encode import argument_codes
+from ..ir.types import TileType
+from ..rewrite.encode import argument_codes, shape_code
 from ..rewrite.graph import ABSENT, LITERAL, OPERATION, Graph, Node
 from ..rules.casts import road_table, road_words
-from ..rules.facts import dtype_holds, infinity_kept, value_finite, value_fits
+from ..rules.facts import (
+    OF_LITERALS,
+    dtype_holds,
+    infinity_kept,
+    literal_holds,
+    value_finite,
+    value_fits,
+    value_one_zero,
+    value_ordered,
+    value_within,
+)
 from ..rules.paths import roads
 from ..rules.rule import RULES, Condition, Pattern, Rule, Term, Var
 from ..rules.target import Target
-from ..rules.terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS, child_params
+from ..rules.terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS, DTYPE_CODES, child_params, literal_codes
+from ..rules.terms import LITERAL as TERM_LITERAL
 from .chains import class_of
 from .lowered import RegionResult
 
@@ -157,6 +169,11 @@ class Deriver:
             if bound.get(p.name, c) == c:
                 yield {**bound, p.name: c}
             return
+        if p.op == TERM_LITERAL:
+            if any(n.kind == LITERAL and literal_codes(n.value.value, n.value.dtype) == p.args  # type: ignore[union-attr]
+                   for n in self.graph.classes[c]):  # fmt: skip
+                yield bound
+            return
         for node in self.graph.classes[c]:
             if node.rule not in self._hidden or node.origin >= 0:
                 yield from self._match_node(p, node, bound)
@@ -172,6 +189,8 @@ class Deriver:
         return tuple(used)
 
     def _condition(self, condition: Condition, bound: Bindings, used: list[tuple[str, int, int]]) -> bool:
+        if condition.relation == "typed":
+            bound = self._with_type(condition, bound)
         codes = [self._code(a, bound) for a in condition.args]
         if any(code is None for code in codes):
             return False
@@ -181,12 +200,29 @@ class Deriver:
                 return args[0] != args[1]
             case "fits" | "finite":
                 return self._value_fact(condition.relation, args, used)
+            case "within" | "ordered" | "one_zero" | "literal" | "nonzero" | "typed":
+                return self._operand_fact(condition.relation, args)
             case "keeps_infinity":
                 return infinity_kept(CODE_DTYPES[args[0]], args[1])
             case table if table.startswith("road"):
                 return self._road(table, args)
             case relation:
                 return dtype_holds(relation, tuple(CODE_DTYPES[code] for code in args))
+
+    def _operand_fact(self, relation: str, args: list[int]) -> bool:
+        """Decide a fact about an operand that is not about casts."""
+        c, *codes = args
+        for node in self.graph.classes[c]:
+            if node.kind == LITERAL and relation in OF_LITERALS:
+                return literal_holds(relation, node.value.value)  # type: ignore[union-attr]
+        t, values = self.graph.types[c], self.graph.values.get(c)
+        if relation == "typed":
+            return isinstance(t, TileType) and [DTYPE_CODES[t.dtype.name], shape_code(t)] == codes
+        if values is None:
+            return False
+        if relation == "within":
+            return value_within(values, codes[0])
+        return value_ordered(values) if relation == "ordered" else value_one_zero(values)
 
     def _value_fact(self, relation: str, args: list[int], used: list[tuple[str, int, int]]) -> bool:
         values = self.graph.values.get(args[0])
@@ -209,6 +245,15 @@ class Deriver:
             road.hops and road_table(len(road.hops), road.exact) == table and road_words(road) == tuple(words)
             for road in found
         )
+
+    def _with_type(self, condition: Condition, bound: Bindings) -> Bindings:
+        """Return the bindings with the dtype and shape that a ``typed`` condition binds."""
+        c = self._code(condition.args[0], bound)
+        t = self.graph.types[c] if c is not None else None
+        if not isinstance(t, TileType):
+            return bound
+        known = zip(condition.args[1:], (DTYPE_CODES[t.dtype.name], shape_code(t)))
+        return {**{a.name: code for a, code in known if isinstance(a, Var)}, **bound}
 
     def _code(self, a: Var | Term | int, bound: Bindings) -> int | None:
         """Return an argument's code; a term stands for the class it is in."""

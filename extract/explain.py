@@ -208,6 +208,8 @@ def _details(i: Explained, objective: str) -> Iterator[str]:
         return
     for rule in i.rules:
         yield f"by {rule.name}: {rule.reason}"
+        if rule.bound is not None:
+            yield f"promised: {rule.bound}; {rule.bound.special}"
     if i.proof:
         yield f"exact: {i.proof}"
     yield from (f"knowing {fact}" for fact in i.facts)

@@ -21,7 +21,7 @@ from ..rules.terms import child_params
 ALIASES = frozenset(
     {
         "tile.slice", "tile.reshape", "tile.reinterpret_view", "tile.set_validshape", "tile.assume", "tile.transpose",
-        "tile.transpose_view",
+        "tile.transpose_view", "tile.approx",
     }
 )  # fmt: skip
 

@@ -282,6 +282,8 @@ def node_text(result: RegionResult, node: Node) -> str:
         return str(getattr(node.value, "value", node.value))
     if node.kind == ABSENT or node.decl is None:
         return "-"
+    if node.decl.name == "tile.approx":
+        return f"recipe {rule_name(node)}"
     return f"{node.decl.name}({', '.join(class_name(result, c) for c in node.children)})"
 
 

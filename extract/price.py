@@ -130,7 +130,8 @@ class Pricer:
         key = (decl.name, tuple(types), result, tuple(sorted((k, repr(v)) for k, v in attrs.items())))
         found = self._memo.get(key)
         if found is None:
-            found = self._remember(key, self._operation(decl, types, result, attrs))
+            found = _rank_refusal(decl, result) or self._operation(decl, types, result, attrs)
+            self._remember(key, found)
         return found
 
     def _remember(self, key: tuple[Any, ...], price: Price | Refusal) -> Price | Refusal:
@@ -143,6 +144,9 @@ class Pricer:
         if self.target is None:
             return Price(1.0, 1)
         instr = instruction(decl, types, result, attrs)
+        if not instr.dtypes:
+            # What an unknown operation gives has no known type; it passes through unpriced.
+            return NOTHING
         legality = self.target.legal(instr.op, instr.dtypes[0], **dict(instr.attrs))
         if not legality.ok:
             return Refusal(legality.reason)
@@ -230,10 +234,29 @@ def instruction(decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, An
     mask_result = decl.name in ("tile.cmp", "tile.cmps")
     data = [t for p, t in zip(_tile_params(decl), tiles) if p != "mask"] or tiles or results
     shape_from = tiles if mask_result else [*tiles, *results]
+    if decl.name == "tile.mask_not":
+        return _halfwords(decl, result)
     rows, cols, phys = work_shape([t for t in shape_from if t in data or t in results] or results)
     dtypes = tuple(t.dtype.name for t in (*data, *results))
     assert decl.pto is not None
     return Instr(decl.pto, dtypes, rows, cols, phys, _words(decl, attrs))
+
+
+def _halfwords(decl: OpDecl, mask: Any) -> Instr:
+    """Return the instruction on a packed predicate, whose bytes are read two at a time."""
+    rows, cols, phys = work_shape([mask])
+    assert decl.pto is not None
+    return Instr(decl.pto, ("UINT16", "UINT16"), rows, (cols + 1) // 2, phys // 2)
+
+
+#: Operations whose instruction takes rank 2 with constant columns only.
+_PLANAR = frozenset({"tile.sels"})
+
+
+def _rank_refusal(decl: OpDecl, result: Any) -> Refusal | None:
+    if decl.name not in _PLANAR or (len(result.shape) == 2 and isinstance(result.shape[1], int)):
+        return None
+    return Refusal(f"{decl.name} takes tiles of rank 2 with constant columns, not {result}")
 
 
 def _words(decl: OpDecl, attrs: dict[str, Any]) -> tuple[tuple[str, object], ...]:

@@ -28,8 +28,10 @@ _CLASS, _GIVEN, _WRITTEN = range(3)
 class Step:
     """How one class is made. ``leaves`` is the bit mask of the leaves it needs, through all classes below.
 
-    ``leaf`` is a leaf number, or -1; ``op`` is empty for leaves and literals. ``written`` is the number of
+    ``leaf`` is a leaf number, or -1; ``op`` is empty for leaves and literals, and for classes that are another
+    name of their only child. ``written`` is the number of
     the operation that lends its span, ``named`` of the one that lends its name, extended by ``suffix``.
+    ``stands_for`` is the class of the composite whose recipe ends in this one, or -1.
     """
 
     leaves: int
@@ -47,6 +49,7 @@ class Step:
     count: int = 0
     rule: int = 0
     inexact: bool = False
+    stands_for: int = -1
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,9 @@ class _Recipes:
             return Step(0, literal=node.value)
         if node.decl is None:
             return Step(0)
+        if is_approx(node):
+            (child,) = node.children
+            return Step(steps[child].leaves, children=(child,))
         price = self.pricer.node(self.graph, node)
         assert isinstance(price, Price)
         children = tuple(k for k in node.children if k in steps)
@@ -115,7 +121,13 @@ class _Recipes:
             leaves, -1, None, node.decl.name, self.operands(node, written), children,
             tuple(node.attrs.items()), t, written, named, suffix,
             price.cycles, price.instructions, node.rule if node.origin < 0 else 0, node.approx,
+            self.stands_for(c),
         )  # fmt: skip
+
+    def stands_for(self, c: int) -> int:
+        """Return the written composite whose value a class gives by a recipe, or -1."""
+        found = (k for k in self.users.get(c, ()) if is_approx(self.nodes[k]) and k in self.members)
+        return -1 if c in self.members else next(found, -1)
 
     def helped(self, c: int) -> int:
         """Return the first operation that a class computes or helps to compute."""
@@ -148,6 +160,8 @@ class _Recipes:
 
     def name(self, c: int, node: Node) -> tuple[int, str]:
         """Return the operation whose name a class takes, and the suffix of a new name made from it."""
+        composite = self.stands_for(c)
+        c = c if composite < 0 else composite
         if c in self.members:
             roots = [i for i in self.members[c] if self.region.ops[i].result.name in self.region.roots]
             return (roots or self.members[c])[0], ""
@@ -155,6 +169,11 @@ class _Recipes:
         what = node.decl.name.split(".")[1]
         dtype = f"_{node.type.dtype.short}" if what == "cast" and isinstance(node.type, TileType) else ""
         return self.helped(c), f"__{what}{dtype}_tmp"
+
+
+def is_approx(node: Node) -> bool:
+    """Return whether a node is another name for the recipe that computes a composite's value."""
+    return node.decl is not None and node.decl.name == "tile.approx"
 
 
 class Builder:
@@ -220,6 +239,8 @@ class Builder:
         return made[c]
 
     def _given(self, step: Step) -> Operand:
+        if step.children:
+            return self.made[step.children[0]]
         return self.leaf(self.region.leaves[step.leaf]) if step.leaf >= 0 else step.literal
 
     def _operation(self, c: int, step: Step, out: list[Statement]) -> Operand:
@@ -233,7 +254,8 @@ class Builder:
         out.append(op)
         self.instructions.append(
             Instruction(
-                op, step.cycles, step.count, step.rule, written.span, self.number, c, step.inexact
+                op, step.cycles, step.count, step.rule, written.span, self.number,
+                c if step.stands_for < 0 else step.stands_for, step.inexact,
             )
         )
         return result

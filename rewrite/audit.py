@@ -18,11 +18,10 @@ import numpy as np
 
 from ..ir.convert import decode, same_bits
 from ..ir.diagnostics import TileggError
-from ..ir.dtypes import DType
 from ..ir.inputs import Drawer, assumed_domains, dtypes_of
 from ..ir.interp_eval import Evaluator, evaluator, scalar_rounder
 from ..ir.members import contains
-from ..ir.op import OPS
+from ..ir.op import OPS, Kind
 from ..ir.program import (
     Block,
     Const,
@@ -40,10 +39,11 @@ from ..ir.program import (
 )
 from ..ir.tilearray import Arr, TileArray, poison
 from ..ir.types import ScalarType, TensorType, TileType, Type
-from ..rules.check import VALUE_CONDITIONS
+from ..rules.check import value_condition
 from ..rules.rule import RULES
 from ..rules.target import Target
-from ..rules.terms import child_params
+from ..rules.terms import DTYPE_CODES, child_params
+from .audit_recipes import is_recipe, recipe_failures
 from .audit_roads import is_road_value
 from .graph import ABSENT, LEAF, LITERAL, Graph, Node
 from .knowledge import Knowledge
@@ -357,10 +357,12 @@ class _Evaluated:
         assert node.decl is not None
         operands: list[Any] = []
         types: list[Any] = []
-        for i, _ in enumerate(node.decl.operand_params):
+        for i, param in enumerate(node.decl.operand_params):
             if i in places:
                 operands.append(known[places[i]])
                 types.append(self.graph.types[places[i]])
+                if param.kind is Kind.TILE and not isinstance(types[-1], TileType):
+                    self._problem("type", node, f"{node.decl.name} takes a tile, not {types[-1]}")
             else:
                 listed = node.operands[i] if i < len(node.operands) else None
                 operands.append(tuple(d.value for d in listed) if isinstance(listed, tuple) else None)
@@ -370,7 +372,10 @@ class _Evaluated:
     def _judge(self, c: int, node: Node, value: Any, known: Mapping[int, Any]) -> None:
         if value is None:
             return
-        if not node.approx:
+        if is_recipe(node):
+            for text in recipe_failures(self.graph, c, node, value, known):
+                self._problem("node", node, f"class {c}: {text}")
+        elif not node.approx:
             self._compare(c, known[c], value, node, "a node")
         elif not is_road_value(self.graph, c, value, known, self.target):
             self._problem("node", node, f"class {c}: an inexact node that no legal road computes")
@@ -391,10 +396,10 @@ class _Evaluated:
             if not isinstance(value, TileArray) or not isinstance(v.type, TileType):
                 continue
             self.report.facts += 1
-            dtypes: tuple[DType, ...] = () if dtype is None else (dtype,)
+            codes = [] if dtype is None else [dtype if isinstance(dtype, int) else DTYPE_CODES[dtype.name]]
             array = np.ascontiguousarray(value.region).reshape(-1)
-            if not VALUE_CONDITIONS[relation](array, v.type.dtype, *dtypes).all():
-                shown = "" if dtype is None else f" {dtype.name}"
+            if not value_condition(relation, array, v.type.dtype, codes).all():
+                shown = "" if dtype is None else f" {dtype}"
                 self._problem("fact", None, f"{relation}({v.name}{shown}) does not hold")
 
 

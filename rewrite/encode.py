@@ -37,6 +37,7 @@ _shape_of: list[TileType | None] = [None]
 
 
 def _shape_code(t: Type) -> int:
+    """Return the interned number of a type's shape, valid shape, memory space and layout; 0 for scalars."""
     if isinstance(t, ScalarType):
         return 0
     assert isinstance(t, TileType)
@@ -46,6 +47,11 @@ def _shape_code(t: Type) -> int:
         code = _shapes[key] = len(_shape_of)
         _shape_of.append(t)
     return code
+
+
+def shape_code(t: Type) -> int:
+    """Return the code of a type's shape, as terms have it."""
+    return _shape_code(t)
 
 
 @lru_cache(maxsize=65536)
@@ -246,27 +252,29 @@ def _node(
         leaf = region.leaves[row[0]]
         return Node(LEAF, type=leaf.type, value=leaf, key=row)
     if name == "Lit":
-        constant = _literal(*row)
-        return Node(LITERAL, type=constant.type, value=constant)
+        return literal_node(*row)
     if name == "Absent":
         return Node(ABSENT)
     decl = decls_by_constructor()[name]
     count = len(signature(decl))
-    args, children = row[:count], row[count:]
-    attrs, operands = _attributes(decl, args)
     rule = reasons.get(f"why_{name}", {}).get(row, 0)
-    return Node(
-        OPERATION,
-        decl,
-        _type_from(args[0], args[1]),
-        attrs,
-        operands,
-        tuple(index[c] for c in children),
-        rule,
-        origins.get((name, row), -1),
-        bool(args[5]) if decl.name == "tile.cast" else False,
-        key=args,
-    )
+    return operation_node(decl, row[:count], tuple(index[c] for c in row[count:]), rule, origins.get((name, row), -1))
+
+
+def operation_node(
+    decl: OpDecl, args: tuple[int, ...], children: tuple[int, ...], rule: int = 0, origin: int = -1
+) -> Node:
+    """Return the node of an operation by its term's argument codes."""
+    attrs, operands = _attributes(decl, args)
+    approx = bool(args[5]) if decl.name == "tile.cast" else False
+    t = _type_from(args[0], args[1])
+    return Node(OPERATION, decl, t, attrs, operands, children, rule, origin, approx, key=args)
+
+
+def literal_node(kind: int, bits: int) -> Node:
+    """Return the node of a literal by its term's argument codes."""
+    constant = _literal(kind, bits)
+    return Node(LITERAL, type=constant.type, value=constant)
 
 
 def _attributes(decl: OpDecl, args: tuple[int, ...]) -> tuple[dict[str, Any], tuple[Any, ...]]:

@@ -16,11 +16,11 @@ from typing import Any
 
 from ..ir import ops as _ops  # noqa: F401  (registers the operations)
 from ..ir.op import OPS, OpDecl
-from ..rules import casts as _casts  # noqa: F401  (registers the rules)
 from ..rules import facts
+from ..rules import library as _library  # noqa: F401  (declares the rules)
 from ..rules.casts import MAX_HOPS, road_columns, road_table
 from ..rules.rule import RULES, Condition, Pattern, Rule, Term, Var
-from ..rules.terms import child_params, constructor, signature
+from ..rules.terms import LITERAL, child_params, constructor, signature
 from .native import bindings
 
 PIECE = 40  # statements per parsed text
@@ -55,7 +55,7 @@ def compile_rule(rule: Rule) -> str:
     root = _query(rule.lhs, query, names)
     query += [_condition(c, names) for c in rule.when]
     actions: list[str] = []
-    result = _build(rule.rhs, actions, names, rule.number)
+    result = _build(rule.rhs, actions, {}, rule.number)
     actions.append(f"(union {root} {result})")
     return f'(rule ({" ".join(query)})\n  ({" ".join(actions)})\n  :ruleset {rule.phase} :name "{rule.name}")'
 
@@ -80,19 +80,23 @@ def _condition(c: Condition, names: dict[Term, str]) -> str:
     return f"({c.relation} {' '.join(words)})"
 
 
-def _build(p: Pattern, actions: list[str], names: dict[Term, str], number: int) -> str:
+def _build(p: Pattern, actions: list[str], made: dict[Term, str], number: int) -> str:
     if isinstance(p, Var):
         return p.name
-    children = [_build(c, actions, names, number) for c in p.children]
+    if p in made:
+        return made[p]
+    children = [_build(c, actions, made, number) for c in p.children]
     call = _call(p, children)
-    name = f"n{len(actions)}"
+    if p.op == LITERAL:
+        return call
+    name = made[p] = f"n{len(actions)}"
     actions.append(f"(let {name} {call})")
     actions.append(f"(set (why_{call[1:]} {number})")
     return name
 
 
 def schema() -> list[str]:
-    """Return the egglog declarations: the operations rules speak of, the fact tables, the provenance.
+    """Return the egglog declarations: the operations that every region's rules speak of, the fact tables.
 
     Other operations are declared when a region has them: a small template is quicker to make and to reset.
     """
@@ -105,12 +109,7 @@ def schema() -> list[str]:
         "(ruleset normalise)",
         "(ruleset lower)",
     ]
-    explained = {t.op for r in RULES.values() for t in _terms(r.rhs)}
-    for name in sorted(_ruled()):
-        decl = OPS[name]
-        out.append(_constructor(decl))
-        if name in explained:
-            out.append(f"(function why_{constructor(name)} ({_sorts(decl)}) i64 :merge (min old new))")
+    out += _declarations(_ruled())
     for name, (kinds, _) in facts.FACTS.items():
         out.append(f"(relation {name} ({' '.join('V' if k == 'value' else 'i64' for k in kinds)}))")
     for hops in range(1, MAX_HOPS + 1):
@@ -127,11 +126,48 @@ def _constructor(decl: OpDecl) -> str:
     return f"(constructor {constructor(decl.name)} ({_sorts(decl)}) V)"
 
 
+def _declarations(names: Iterable[str]) -> list[str]:
+    """Return the declarations of operations, in order of name, with a provenance table for those rules make."""
+    out: list[str] = []
+    for name in sorted(names):
+        decl = OPS[name]
+        out.append(_constructor(decl))
+        if name in explained():
+            out.append(f"(function why_{constructor(name)} ({_sorts(decl)}) i64 :merge (min old new))")
+    return out
+
+
+#: Rules about these operations are part of the template; others are loaded for regions that their left side can match.
+_ALWAYS = frozenset({"tile.cast", "tile.assume"})
+
+
+@cache
+def _operations(p: Term) -> frozenset[str]:
+    """Return the operations of a pattern."""
+    return frozenset(t.op for t in _terms(p)) - {LITERAL}
+
+
+def _made(rule: Rule) -> frozenset[str]:
+    return _operations(rule.rhs) if isinstance(rule.rhs, Term) else frozenset()
+
+
 @cache
 def _ruled() -> frozenset[str]:
-    """Return the operations that some rule mentions."""
-    found = {t.op for r in RULES.values() for side in (r.lhs, r.rhs) for t in _terms(side)}
-    return frozenset(name for name in found if name in OPS)
+    """Return the operations that the template's rules mention."""
+    base = [r for r in RULES.values() if r.lhs.op in _ALWAYS]
+    return frozenset().union(*(_operations(r.lhs) | _made(r) for r in base))
+
+
+@cache
+def explained() -> frozenset[str]:
+    """Return the operations that rules make: their terms carry the rule that made them."""
+    return frozenset().union(*map(_made, RULES.values()))
+
+
+@cache
+def why_tables() -> frozenset[str]:
+    """Return the names of the provenance tables."""
+    return frozenset(f"why_{constructor(name)}" for name in explained())
 
 
 def _terms(p: Pattern) -> Iterable[Term]:
@@ -147,6 +183,7 @@ class Engine:
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._bindings = bindings()
         self._rules = tuple(rules)
+        self._commands: dict[str, list[Any]] = {}
         # egglog 14 slows down with every push and pop, so that its template is made anew now and then.
         self._wears_out = hasattr(self._bindings.EGraph, "parse_and_run_program")
         self._fresh()
@@ -154,9 +191,11 @@ class Engine:
     def _fresh(self) -> None:
         self._egraph = self._bindings.EGraph()
         fixed = [f"({name} {' '.join(map(str, row))})" for name, row in facts.dtype_rows()]
-        self._load([*schema(), *map(compile_rule, self._rules), *fixed])
+        always = [compile_rule(r) for r in self._rules if r.lhs.op in _ALWAYS]
+        self._load([*schema(), *always, *fixed])
         self._uses = 0
         self._declared: set[str] = set()
+        self._active: set[str] = set()
         self._load(["(push)"])
 
     def _load(self, statements: Sequence[str]) -> None:
@@ -165,10 +204,33 @@ class Engine:
             self._egraph.run_program(*self._egraph.parse_program(text))
 
     def declare(self, names: Iterable[str]) -> None:
-        """Make the constructors of operations available until the next reset."""
-        missing = sorted(set(names) - _ruled() - self._declared)
+        """Make operations available until the next reset, and the rules that can match terms of them."""
+        available = set(names) | _ruled() | self._declared
+        more = self._matching(available)
+        mentioned = available.union(*(_operations(r.lhs) | _made(r) for r in more))
+        missing = mentioned - _ruled() - self._declared
         self._declared.update(missing)
-        self._load([_constructor(OPS[name]) for name in missing])
+        self._load(_declarations(missing))
+        self._active.update(r.name for r in more)
+        for r in more:
+            self._egraph.run_program(*self._parsed(r))
+
+    def _matching(self, available: set[str]) -> list[Rule]:
+        """Return the rules not yet loaded whose left side can be built from available operations or other rules'."""
+        reach, found = set(available), list[Rule]()
+        waiting = [r for r in self._rules if r.lhs.op not in _ALWAYS and r.name not in self._active]
+        while True:
+            now = [r for r in waiting if _operations(r.lhs) <= reach]
+            if not now:
+                return found
+            found += now
+            waiting = [r for r in waiting if r not in now]
+            reach.update(*map(_made, now))
+
+    def _parsed(self, rule: Rule) -> list[Any]:
+        if rule.name not in self._commands:
+            self._commands[rule.name] = self._egraph.parse_program(compile_rule(rule))
+        return self._commands[rule.name]
 
     def add(self, statements: Sequence[str]) -> None:
         """Insert terms (``(set (val 3) (tile_add ...))``) and fact rows."""
@@ -223,6 +285,7 @@ class Engine:
             self._fresh()
             return
         self._declared.clear()
+        self._active.clear()
         self._load(["(pop)\n(push)"])
 
 

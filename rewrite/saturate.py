@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from ..ir.dtypes import DType
-from ..ir.program import Value
+from ..ir.dtypes import FP32, INT32, DType
+from ..ir.program import Op, Value
 from ..ir.types import TileType
 from ..ir.valueset import ValueSet
 from ..rules.casts import MAX_HOPS, road_table, road_words
-from ..rules.facts import value_finite, value_fits
+from ..rules.facts import BOUNDS, value_finite, value_fits, value_one_zero, value_ordered, value_within
 from ..rules.paths import Road, roads
 from ..rules.target import Target
 from ..rules.terms import (
@@ -20,10 +20,11 @@ from ..rules.terms import (
     DTYPE_CODES,
 )
 from .encode import Rows, class_of_values, read_graph, region_text
-from .engine import Budget, Engine, engine
+from .engine import Budget, Engine, engine, why_tables
 from .graph import Graph
 from .knowledge import Knowledge
 from .region import Region
+from .structure import structure_rows
 
 #: Roads offered per cast: enough for the cheapest, the shortest and the exact ones.
 ROADS_PER_CAST = 6
@@ -52,7 +53,7 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
     text, codes = region_text(region)
     sets = value_sets(region, knowledge)
     eng.declare(op.name for op in region.ops)
-    eng.add(text + _fact_rows(value_facts(region, sets)))
+    eng.add(text + _fact_rows(value_facts(region, sets)) + structure_rows(region))
     outcome = eng.run("normalise", plan.budget)
     if sets and plan.target is not None:
         rows = eng.rows(_CAST_TABLES)
@@ -61,7 +62,7 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
             eng.add(facts)
             lowered = eng.run("lower", plan.budget)
             outcome = outcome if outcome.stopped != "saturated" else lowered
-    graph = read_graph(region, codes, eng.rows(), eng.rows(_WHY_TABLES))
+    graph = read_graph(region, codes, eng.rows(), eng.rows(why_tables()))
     values: dict[int, ValueSet] = {}
     for i, c in enumerate([*graph.leaf_class, *graph.op_class]):
         if i in sets and (c not in values or _smaller(sets[i], values[c])):
@@ -70,11 +71,19 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
 
 
 _CAST_TABLES = frozenset({"val", "tile_cast"})
-_WHY_TABLES = frozenset({"why_tile_cast"})
+_COMPARES = frozenset({"tile.cmp", "tile.cmps"})
+_SELECTS = frozenset({"tile.select", "tile.sel", "tile.sels"})
+#: Operations with recipes for short ranges of their operand.
+_RANGED = frozenset({"tile.sin", "tile.cos"})
+#: Operations whose rules ask what values their operands can hold.
+VALUED = _COMPARES | _RANGED | {"tile.cast"}
 
 
 def value_sets(region: Region, knowledge: Knowledge) -> dict[int, ValueSet]:
-    """Return the value sets of everything a cast reads or gives, by value number."""
+    """Return the value sets, by value number, of everything that rules ask about.
+
+    What a cast reads or gives, what a comparison compares, what a composite with short recipes reads.
+    """
     number: dict[str, int] = {v.name: i for i, v in enumerate(region.leaves)}
     values: list[Value] = list(region.leaves)
     for op in region.ops:
@@ -82,36 +91,63 @@ def value_sets(region: Region, knowledge: Knowledge) -> dict[int, ValueSet]:
         values.append(op.result)
     wanted: dict[int, ValueSet] = {}
     for op in region.ops:
+        asked: tuple[object, ...] = ()
         if op.name == "tile.cast":
-            for v in (op.operands[0], op.result):
-                if isinstance(v, Value) and number[v.name] not in wanted:
-                    wanted[number[v.name]] = knowledge.of(v)
+            asked = (op.operands[0], op.result)
+        elif op.name in _COMPARES or op.name in _RANGED:
+            asked = op.operands
+        for v in asked:
+            if isinstance(v, Value) and number[v.name] not in wanted:
+                wanted[number[v.name]] = knowledge.of(v)
     return wanted
 
 
-def value_facts(region: Region, sets: dict[int, ValueSet]) -> list[tuple[str, int, DType | None]]:
-    """Return the value facts that hold as (relation, value number, dtype).
+#: A fact about a value: relation, value number, and what else it is about (a dtype, or an integer code).
+ValueFact = tuple[str, int, DType | int | None]
 
-    ``fits`` for every dtype some cast of the region mentions; ``finite`` where some cast clamps infinities.
+
+def value_facts(region: Region, sets: dict[int, ValueSet]) -> list[ValueFact]:
+    """Return the facts of the forward analysis that hold.
+
+    ``fits`` for every dtype some cast of the region mentions; ``finite`` where some cast clamps infinities; what
+    comparisons and composites ask where there are any.
     """
     mentioned: dict[str, DType] = {}
     clamps = False
+    names = {op.name for op in region.ops}
     for op in region.ops:
         if op.name == "tile.cast":
             for t in (op.operands[0].type, op.result.type):  # type: ignore[union-attr]
                 assert isinstance(t, TileType)
                 mentioned.setdefault(t.dtype.name, t.dtype)
             clamps |= op.attrs.get("saturation_mode") == "on"
-    found: list[tuple[str, int, DType | None]] = [
+    if any(_orders_int32(op) for op in region.ops):
+        mentioned.setdefault("FP32", FP32)
+    found: list[ValueFact] = [
         ("fits", i, d) for i, values in sets.items() for d in mentioned.values() if value_fits(values, d)
     ]
     if clamps:
         found += [("finite", i, None) for i, values in sets.items() if value_finite(values)]
+    if names & _COMPARES and names & _SELECTS:
+        found += [("ordered", i, None) for i, values in sets.items() if value_ordered(values)]
+        found += [("one_zero", i, None) for i, values in sets.items() if value_one_zero(values)]
+    if names & _RANGED:
+        codes = range(len(BOUNDS))
+        found += [("within", i, c) for i, values in sets.items() for c in codes if value_within(values, c)]
     return found
 
 
-def _fact_rows(facts: list[tuple[str, int, DType | None]]) -> list[str]:
-    return [f"({name} (val {i}){f' {DTYPE_CODES[d.name]}' if d else ''})" for name, i, d in facts]
+def _orders_int32(op: Op) -> bool:
+    dtype = getattr(getattr(op.operands[0], "type", None), "dtype", None) if op.operands else None
+    return op.name in _COMPARES and dtype is INT32 and int(op.attrs.get("cmp_type", 0)) >= 2
+
+
+def _fact_rows(facts: list[ValueFact]) -> list[str]:
+    return [f"({name} (val {i}){_fact_word(d)})" for name, i, d in facts]
+
+
+def _fact_word(d: DType | int | None) -> str:
+    return "" if d is None else f" {d if isinstance(d, int) else DTYPE_CODES[d.name]}"
 
 
 def _road_rows(rows: Rows, sets: dict[int, ValueSet], target: Target, exact_only: bool) -> list[str]:

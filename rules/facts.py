@@ -1,11 +1,12 @@
 """The fact tables rules may ask, each with its meaning; rows are computed in Python and enter the e-graph.
 
-Facts about values are keyed by the value (its e-class): those of :data:`FROM_ANALYSIS` come from the forward analysis of
+Facts about values are keyed by the value (its e-class): those of :data:`FROM_ANALYSIS` come from the analysis of
 the program, the others from types and literals. The dtype tables are fixed.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from ..ir import valueset
@@ -21,9 +22,8 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
     "ordered": (("value",), "no NaN can occur"),
     "one_zero": (("value",), "-0 cannot occur"),
     "typed": (("value", "dtype", "shape"), "a tile of that dtype and shape"),
-    "planar": (("value",), "a tile of rank 2 with constant columns"),
     "literal": (("value",), "a literal number"),
-    "nonzero": (("value",), "a literal other than zero"),
+    "nonzero": (("value",), "a literal that no dtype rounds to zero"),
     "keeps_infinity": (
         ("dtype", "saturation"),
         "conversion to the dtype with this saturation leaves infinities alone (or the dtype has none)",
@@ -56,14 +56,9 @@ def one_zero(x: Var | Term) -> Condition:
     return Condition("one_zero", (x,))
 
 
-def typed(x: Var | Term, dtype: Var, shape: Var) -> Condition:
+def typed(x: Var | Term, dtype: Var | int, shape: Var) -> Condition:
     """``x`` is a tile; binds its dtype and shape."""
     return Condition("typed", (x, dtype, shape))
-
-
-def planar(x: Var | Term) -> Condition:
-    """``x`` is a tile of rank 2 with constant columns."""
-    return Condition("planar", (x,))
 
 
 def literal(x: Var | Term) -> Condition:
@@ -165,6 +160,29 @@ def value_ordered(values: valueset.ValueSet) -> bool:
 def value_one_zero(values: valueset.ValueSet) -> bool:
     """The ``one_zero`` fact."""
     return not values.negative_zero
+
+
+#: Literals of at least this magnitude are no zero in any dtype with arithmetic (FP16's smallest number).
+LEAST = 2.0**-24
+
+
+def literal_holds(relation: str, value: int | float) -> bool:
+    """A fact about a literal, whatever the dtype of the tile it meets."""
+    match relation:
+        case "literal":
+            return True
+        case "ordered":
+            return value == value
+        case "nonzero":
+            return abs(value) >= LEAST
+        case "one_zero":
+            return value <= -LEAST or (value >= 0 and math.copysign(1.0, value) > 0)
+        case _:
+            raise KeyError(relation)
+
+
+#: Facts that literals have.
+OF_LITERALS = ("literal", "ordered", "one_zero", "nonzero")
 
 
 def condition_patterns(condition: Condition) -> tuple[Pattern, ...]:

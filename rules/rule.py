@@ -116,9 +116,14 @@ class Rule:
 
     @property
     def equation(self) -> str:
-        """The rule in one line."""
-        tail = f"  when {' and '.join(map(str, self.when))}" if self.when else ""
-        return f"{show(self.lhs)} = {show(self.rhs)}{tail}"
+        """The rule in one line; of a recipe, how many operations it takes."""
+        if self.bound is not None:
+            return f"{show(self.lhs)} ≈ {len(_made_of(self.rhs))} operations{self._conditions}"
+        return f"{show(self.lhs)} = {show(self.rhs)}{self._conditions}"
+
+    @property
+    def _conditions(self) -> str:
+        return f"  when {' and '.join(map(str, self.when))}" if self.when else ""
 
 
 #: Every declared rule by name, in declaration order.
@@ -148,6 +153,18 @@ def rule(
     made = Rule(name, lhs, rhs, tuple(when), contract, reason, phase, len(RULES) + 1, bound)
     RULES[name] = made
     return made
+
+
+#: Operations of recipes that are no instruction.
+_NAMES_ONLY = frozenset({LITERAL, "tile.approx", "tile.reinterpret_view"})
+
+
+def _made_of(p: Pattern) -> set[Term]:
+    """Return the distinct operations of a recipe that are instructions."""
+    if isinstance(p, Var):
+        return set()
+    found: set[Term] = set().union(*map(_made_of, p.children))
+    return found if p.op in _NAMES_ONLY else found | {p}
 
 
 def variables(p: Pattern) -> Iterator[Var]:

@@ -8,7 +8,7 @@ and min) is excluded by facts, so the rules hold whichever way a target decides 
 from __future__ import annotations
 
 from ..ir.ops.select import COMPARISONS
-from .facts import fits, is_integer, literal, nonzero, one_zero, ordered, planar, typed
+from .facts import fits, is_integer, literal, nonzero, one_zero, ordered, typed
 from .rule import Pattern, Term, Var, dtypes, rule, shapes, values
 from .terms import DTYPE_CODES, MODE_CODES
 
@@ -74,7 +74,7 @@ rule(
     "select.tile-scalar",
     lhs=select(m, a, s),
     rhs=sels(m, a, s),
-    when=[typed(a, d, sa), planar(a), literal(s)],
+    when=[literal(s)],
     contract="exact",
     reason="the instruction with a scalar takes it where the mask is 0",
 )
@@ -82,7 +82,7 @@ rule(
     "select.tile-scalar.spread",
     lhs=select(m, a, s),
     rhs=sel(m, a, spread(a, s)),
-    when=[typed(a, d, sa), literal(s)],
+    when=[literal(s)],
     contract="exact",
     reason="the scalar is spread over a tile like the other branch",
 )
@@ -90,7 +90,7 @@ rule(
     "select.scalar-tile.spread",
     lhs=select(m, s, b),
     rhs=sel(m, spread(b, s), b),
-    when=[typed(b, d, sb), literal(s)],
+    when=[literal(s)],
     contract="exact",
     reason="the scalar is spread over a tile like the other branch",
 )
@@ -98,7 +98,7 @@ rule(
     "select.scalar-tile.complement",
     lhs=select(m, s, b),
     rhs=sels(complement(m), b, s),
-    when=[typed(m, _UINT8, ms), typed(b, d, sb), planar(b), literal(s)],
+    when=[typed(m, _UINT8, ms), literal(s)],
     contract="exact",
     reason="the inverted mask swaps the branches; a mask is far smaller than the data",
 )
@@ -113,7 +113,7 @@ def _inverted() -> None:
                 f"select.scalar-tile.inverse.{form.__name__}-{COMPARISONS[how]}",
                 lhs=select(form(how, p, q), s, b),
                 rhs=sels(form(inverse, p, q), b, s),
-                when=[typed(b, d, sb), planar(b), literal(s), *facts],
+                when=[literal(s), *facts],
                 contract="exact",
                 reason="not equal is the inverse of equal, NaN or not" if not facts else
                 "without NaN the comparison has an inverse, which swaps the branches",
@@ -126,7 +126,6 @@ rule(
     "sel.spread-false",
     lhs=sel(m, a, spread(like, s)),
     rhs=sels(m, a, s),
-    when=[planar(a)],
     contract="exact",
     reason="a tile that holds one scalar need not be made where the mask is 0",
 )
@@ -134,7 +133,7 @@ rule(
     "sel.spread-true",
     lhs=sel(m, spread(like, s), b),
     rhs=sels(complement(m), b, s),
-    when=[typed(m, _UINT8, ms), planar(b)],
+    when=[typed(m, _UINT8, ms)],
     contract="exact",
     reason="the inverted mask swaps the branches, and the scalar need not be spread",
 )
@@ -162,18 +161,16 @@ _OTHER = {"maximum": "minimum", "minimum": "maximum"}
 
 
 def _scalar_extremes(how: int, name: str, word: str) -> None:
-    """Compare with a scalar and select: of zeros only a scalar that is no zero, or +0 for a maximum, is safe."""
+    """Compare with a scalar and select; the scalar is no zero, so that no two zeros meet."""
     for tag, form, chosen in (("tile", sels, (a, s)), ("scalar", select, (s, a))):
         other = name if tag == "tile" else _OTHER[name]
-        # The scalar stands for every zero in these two, and +0 is the larger zero.
-        to_scalar = other == "maximum" and (how == GT if tag == "tile" else how == LE)
         rule(
             f"{form.__name__}.{other}s.{word}-{tag}",
             lhs=form(cmps(how, a, s), *chosen),
             rhs=_arithmetic(f"{other}s", a, s),
-            when=[ordered(a), ordered(s), one_zero(s) if to_scalar else nonzero(s)],
+            when=[ordered(a), nonzero(s)],
             contract="exact",
-            reason="without NaN the selected operand is the larger or smaller one; no zero is told from another",
+            reason="without NaN the selected operand is the larger or smaller one",
         )
 
 

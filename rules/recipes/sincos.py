@@ -181,8 +181,9 @@ def _bound(contract: float, documented: float, *special: str) -> Bound:
     return Bound(((CONTRACT, contract), (DOCUMENTED, documented)), "; ".join(special))
 
 
-def _short(limit: float, error: float, *special: str) -> Bound:
-    return Bound(((limit, error),), "; ".join(special))
+def _short(error: float, *special: str) -> Bound:
+    """The bound of a recipe whose condition says how large the operand can be."""
+    return Bound(((DOCUMENTED, error),), "; ".join(special))
 
 
 recipe(
@@ -212,12 +213,12 @@ recipe(
 )  # fmt: skip
 recipe(
     "sin.quarter-turn", "tile.sin", odd_polynomial, when=[within(X, QUARTER)],
-    bound=_short(1.5707963705062866, 1.8e-7, _MINUS_ZERO, "the result can exceed 1 by 2**-23"),
+    bound=_short(1.8e-7, _MINUS_ZERO, "the result can exceed 1 by 2**-23"),
     reason="|x| <= pi/2 needs no reduction and no sign",
 )  # fmt: skip
 recipe(
     "sin.eighth-turn", "tile.sin", lambda x: odd_polynomial(x, SIN_SMALL), when=[within(X, EIGHTH)],
-    bound=_short(0.7853981852531433, 1.0e-7, _MINUS_ZERO, "the result never exceeds 1"),
+    bound=_short(1.0e-7, _MINUS_ZERO, "the result never exceeds 1"),
     reason="|x| <= pi/4 needs a polynomial of degree 7 only",
 )  # fmt: skip
 recipe(
@@ -237,12 +238,12 @@ recipe(
 )  # fmt: skip
 recipe(
     "cos.quarter-turn", "tile.cos", even_polynomial, when=[within(X, QUARTER)],
-    bound=_short(1.5707963705062866, 1.8e-7, "the result never exceeds 1"),
+    bound=_short(1.8e-7, "the result never exceeds 1"),
     reason="|x| <= pi/2 needs no reduction and no sign",
 )  # fmt: skip
 recipe(
     "cos.eighth-turn", "tile.cos", lambda x: even_polynomial(x, COS_SMALL), when=[within(X, EIGHTH)],
-    bound=_short(0.7853981852531433, 1.0e-7, "the result never exceeds 1"),
+    bound=_short(1.0e-7, "the result never exceeds 1"),
     reason="|x| <= pi/4 needs a polynomial of degree 6 only",
 )  # fmt: skip
 
