@@ -27,6 +27,7 @@ RUNS: dict[str, tuple[list[str], list[str]]] = {
     "bench_casts": ([], ["--samples", "2000"]),
     "bench_rules": ([], ["--quick"]),
     "bench_audit": ([], ["--quick"]),
+    "bench_collectives": ([], ["--schedules", "2", "--ranks", "2", "3"]),
     "bench_convert": (["--samples", "1000000"], ["--samples", "20000"]),
 }
 
