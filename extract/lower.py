@@ -35,6 +35,7 @@ from ..ir.program import (
 from ..rewrite.engine import Budget
 from ..rewrite.expand import expand
 from ..rewrite.graph import Graph
+from ..rewrite.host_signals import with_signals
 from ..rewrite.knowledge import Knowledge
 from ..rewrite.region import Region, names_in_types, own_uses, regions, uses
 from ..rewrite.saturate import Plan, saturate
@@ -104,7 +105,7 @@ class _Lowering:
 
     def run(self) -> Lowered:
         functions, reports, plain_totals = [], [], Totals()
-        expanded = expand(self.program, self.target, self.remarks)
+        expanded = expand(with_signals(self.program), self.target, self.remarks)
         if self.options.after and expanded is not self.program:
             self.options.after("expand", expanded)
         for f in expanded.functions:

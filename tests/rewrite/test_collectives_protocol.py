@@ -117,7 +117,7 @@ class TestBackToBack:
 
     @pytest.mark.parametrize("left_out", [1, 2, 3])
     def test_every_barrier_is_needed(self, left_out: int) -> None:
-        """Without the waits of one barrier a schedule gives a wrong result; first inputs lie ready, so not the first."""
+        """Without the waits of one barrier a schedule is wrong; the first inputs lie ready, so not the first."""
         made = expand(TWICE)
         victim = waits(made)[left_out]
         broken = mapped(made, lambda s: None if s is victim else s)
