@@ -11,17 +11,12 @@ result is the window itself. Those of host functions and of a chip's orchestrati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from ..ir import mx
 from ..ir.diagnostics import Diagnostic, error
-from ..ir.dtypes import FP8E4M3FN, FP8E8M0, UINT8, DType
-from ..ir.infer import result_types, stored_attrs
 from ..ir.levels import INCORE, level_of
 from ..ir.op import OPS
-from ..ir.ops.mx import groups_of, zz_workspace
 from ..ir.program import (
     Block,
     Carried,
@@ -38,87 +33,13 @@ from ..ir.program import (
     While,
     Yield,
     defined,
-    index,
     walk,
 )
-from ..ir.types import ScalarType, TileType, Type
+from ..ir.types import ScalarType, TileType
 from ..rules.collectives import RECIPES, Context, Steps
 from ..rules.collectives.reuse import Reuse
 from ..rules.target import Target
-
-
-@dataclass
-class Emitter:
-    """Appends the operations of one expansion."""
-
-    op: Op
-    taken: set[str]
-    out: list[Op] = field(default_factory=list)
-
-    def fresh(self, what: str) -> str:
-        """Return a new name for an intermediate value."""
-        stem = f"{self.op.results[0].name}__{what}_tmp"
-        version = 0
-        while f"{stem}_v{version}" in self.taken:
-            version += 1
-        self.taken.add(f"{stem}_v{version}")
-        return f"{stem}_v{version}"
-
-    def emit(self, name: str, what: str | Value | Sequence[str | Value], /, **given: Any) -> Any:
-        """Append an operation by parameter names and return its value, or values.
-
-        ``what`` names the result (or each of them); a :class:`Value` is given as it is, as the result itself.
-        """
-        decl = OPS[name]
-        operands = tuple(given.pop(p.name, None) for p in decl.operand_params)
-        attrs = stored_attrs(decl, given)
-        types = result_types(decl, operands, attrs, self.op.span)
-        assert types is not None
-        wanted = (what,) if isinstance(what, str | Value) else tuple(what)
-        results = tuple(self._result(w, t) for w, t in zip(wanted, types, strict=True))
-        self.out.append(Op(name, operands, attrs, results, self.op.span))
-        return results[0] if isinstance(what, str | Value) else results
-
-    def _result(self, what: str | Value, t: Type) -> Value:
-        return what if isinstance(what, Value) else Value(self.fresh(what), t)
-
-
-Recipe = Callable[[Emitter, Op], None]
-
-
-def expand_tquant_mx(e: Emitter, op: Op) -> None:
-    """Block-scaled quantisation as the raw instruction, the move of its exponents to ZZ order, and views.
-
-    ``group_axis=0`` transposes the source first, and its scales are the ZZ tile under swapped dimensions.
-    """
-    data, scale = op.results
-    source: Any = op.operands[0]
-    axis: int = op.attrs["group_axis"]
-    chosen = {k: v for k, v in op.attrs.items() if k in ("dtype", "scale_alg")}
-    if axis == 0:
-        source = e.emit("tile.transpose", "src_kn", tile=source, axis1=0, axis2=1)
-    rows, cols = source.type.shape
-    groups = tuple(map(index, groups_of(rows, cols, axis)))
-    maximum, scaling = (
-        e.emit("tile.create", what, shape=groups, dtype=source.type.dtype, target_memory="Vec")
-        for what in ("max", "scaling")
-    )
-    dtype: DType = op.attrs.get("dtype", FP8E4M3FN)
-    raw, exponents = e.emit(
-        "tile.tquant_mx_raw", (data if dtype is not FP8E4M3FN else "dst", "exp"),
-        src=source, max=maximum, scaling=scaling, group_axis=axis, **chosen,
-    )  # fmt: skip
-    if dtype is FP8E4M3FN:
-        e.emit("tile.reinterpret_view", data, data=raw, dtype=dtype)
-    room = (index(1), index(zz_workspace(rows, cols // mx.GROUP, axis)))
-    tmp = e.emit("tile.create", "x2zz", shape=room, dtype=UINT8, target_memory="Vec")
-    shape = {"dst_rows": rows, "dst_cols": cols // mx.GROUP} if axis == 1 else {}
-    boxed = e.emit("tile.tmov_x2zz", "exp_zz", src=exponents, tmp=tmp, group_axis=axis, **shape)
-    if axis == 1:
-        e.emit("tile.reinterpret_view", scale, data=boxed, dtype=FP8E8M0)
-        return
-    turned = e.emit("tile.reinterpret_view", "scale_zz", data=boxed, dtype=FP8E8M0)
-    e.emit("tile.transpose_view", scale, tile=turned)
+from .expand_tiles import Emitter, Recipe, expand_scatter_update, expand_tquant_mx, positions_fit
 
 
 @dataclass(frozen=True)
@@ -127,11 +48,13 @@ class Expansion:
 
     recipe: Recipe
     needs: str
+    fits: Callable[[Op], bool] = lambda op: True
 
 
 #: Operation name -> expansion. Adding one is a recipe and a line here.
 EXPANSIONS: dict[str, Expansion] = {
     "tile.tquant_mx": Expansion(expand_tquant_mx, "tquant.mx"),
+    "tile.scatter_update": Expansion(expand_scatter_update, "tscatter", positions_fit),
 }
 
 
@@ -167,7 +90,7 @@ def _applies(op: Op) -> bool:
     """Return whether an operation has an expansion and operands of known types."""
     return op.name in EXPANSIONS and bool(op.results) and all(
         o is None or isinstance(getattr(o, "type", None), TileType) for o in op.operands
-    )  # fmt: skip
+    ) and EXPANSIONS[op.name].fits(op)  # fmt: skip
 
 
 def _require(op: Op, target: Target | None) -> None:

@@ -9,7 +9,7 @@ import pytest
 import tilegg
 from tilegg.ir.builder import Builder
 from tilegg.ir.diagnostics import TileggError
-from tilegg.ir.dtypes import BF16, FP4, FP8E4M3FN, FP8E8M0, FP16, FP32, DType
+from tilegg.ir.dtypes import BF16, FP4, FP8E4M3FN, FP8E8M0, FP16, FP32, INT8, INT32, DType
 from tilegg.ir.interp import run
 from tilegg.ir.program import Op, Value, walk
 from tilegg.ir.types import tensor
@@ -118,3 +118,57 @@ def test_every_expansion_needs_an_instruction_that_some_target_has() -> None:
     targets = [load_target(n) for n in tilegg.target_names()]
     for name, entry in EXPANSIONS.items():
         assert any(t.legal(entry.needs, d).ok for t in targets for d in ("FP32", "BF16")), name
+
+
+def row_update(shape: list[int], numbers: list[int], source: list[int], dtype: DType, valid: int | None = None) -> Any:
+    b = Builder("k", type="pl.FunctionType.InCore")
+    x, s, o = (b.param(n, tensor(d, dtype), way) for n, d, way in
+               (("x", shape, "In"), ("s", source, "In"), ("o", shape, "Out")))  # fmt: skip
+    i = b.param("i", tensor(numbers, INT32))
+    corner = [0] * len(shape)
+    whole = b.tile.load(x, corner, shape)
+    if valid is not None:
+        whole = b.tile.set_validshape(whole, valid, shape[1])
+    rows = b.tile.load(i, [0, 0], numbers)
+    written = b.tile.scatter_update(whole, rows, b.tile.load(s, corner, source))
+    b.ret(b.tile.store(written, corner, o))
+    return b.program("P")
+
+
+@pytest.mark.parametrize("target", ["a5", "a2a3"])
+@pytest.mark.parametrize(
+    ("shape", "numbers", "source", "dtype"),
+    [
+        ([32, 64], [1, 8], [8, 64], FP32),
+        ([32, 64], [2, 8], [16, 64], FP16),
+        ([32, 64], [1, 8], [8, 64], INT8),
+        ([4, 8, 1, 32], [2, 8], [2, 8, 1, 32], BF16),
+    ],
+)
+def test_updated_rows_become_a_scatter(
+    shape: list[int], numbers: list[int], source: list[int], dtype: DType, target: str
+) -> None:
+    p = row_update(shape, numbers, source, dtype)
+    expanded = expand(p, load_target(target))
+    assert tilegg.verify(expanded) == []
+    assert "tile.scatter" in names(expanded) and "tile.scatter_update" not in names(expanded)
+    rng = np.random.default_rng(6)
+    given = {
+        "x": rng.normal(0, 9, shape).astype(dtype.storage),
+        "s": rng.normal(0, 9, source).astype(dtype.storage),
+        "i": rng.permutation(32)[: np.prod(numbers)].reshape(numbers).astype(np.int32),
+    }
+    want = run(p, given)["o"]
+    flat = given["x"].reshape(32, shape[-1]).copy()
+    flat[given["i"].ravel()] = given["s"].reshape(-1, shape[-1])
+    assert np.array_equal(want, flat.reshape(shape))
+    assert np.array_equal(run(expanded, given)["o"], want)
+    lowered = tilegg.lower(p, target)
+    assert np.array_equal(run(lowered.program, given)["o"], want)
+    assert "pto.tscatter" in tilegg.emit(lowered)
+
+
+def test_updates_whose_positions_do_not_fit_stay_as_written() -> None:
+    for p in (row_update([1024, 64], [1, 8], [8, 64], FP16), row_update([32, 64], [1, 8], [8, 64], FP32, valid=16)):
+        assert expand(p) is p
+    assert "tile.scatter" in names(expand(row_update([512, 64], [1, 8], [8, 64], FP16)))
