@@ -1,4 +1,4 @@
-"""Pure scalar functions as LLVM IR text, written without the MLIR emitter so that each can be checked against the other.
+"""Pure scalar functions as LLVM IR text, made without the MLIR emitter so that each can be checked by the other.
 
     define float @f(float %x, float %y) {
       %m = call float @llvm.maxnum.f32(float %x, float %y)

@@ -45,7 +45,10 @@ class Outcome:
 
 def is_term(decl: OpDecl) -> bool:
     """Return whether the operation is written as a term: pure, and known to give a tile or a scalar."""
-    return decl.pure and decl.name.startswith(("tile.", "scalar."))
+    if not decl.pure:
+        return False
+    plain = decl.scalar is not None and (decl.scalar.group in ("B", "C") or decl.name.startswith("llvm."))
+    return plain or decl.name.startswith(("tile.", "scalar."))
 
 
 def compile_rule(rule: Rule) -> str:

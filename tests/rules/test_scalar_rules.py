@@ -1,0 +1,256 @@
+"""Scalar rules hold on hostile values of every dtype they apply to; lowered programs mean what they meant."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tilegg.extract.scalars import lower_scalars
+from tilegg.ir import lanes
+from tilegg.ir.builder import Builder
+from tilegg.ir.codes import same_bits
+from tilegg.ir.diagnostics import TileggError
+from tilegg.ir.dtypes import DTYPES, FP32, INDEX, INT32, UINT32, DType
+from tilegg.ir.interp import run
+from tilegg.ir.literals import const
+from tilegg.ir.op import OPS
+from tilegg.ir.program import Op, walk
+from tilegg.ir.samples import hostile
+from tilegg.ir.simt import Run
+from tilegg.ir.simt_threads import SimtState, Threads
+from tilegg.ir.text import parse, print_program
+from tilegg.ir.types import scalar
+from tilegg.ir.verify import verify
+from tilegg.rewrite.engine import Budget
+from tilegg.rewrite.knowledge import Knowledge
+from tilegg.rewrite.region import regions
+from tilegg.rewrite.scalar_engine import saturate_scalars
+from tilegg.rules.rule import Term, Var
+from tilegg.rules.scalars import SCALAR_FACTS, SCALAR_RULES, power_of, scalar_dtype_holds
+
+RNG = np.random.default_rng(11)
+WIDTH = 2048
+CARRIED = [d for d in DTYPES.values() if d.is_numeric and not d.is_coded and d.bits >= 8]
+
+
+def build(b, p, values):
+    """The value of a pattern, as operations."""
+    if isinstance(p, Var):
+        return values[p.name]
+    return b.op(p.op, *(build(b, c, values) for c in p.children))
+
+
+def outcome(pattern, dtype, columns, k):
+    b = Builder("f")
+    values = {n: b.param(n, scalar(dtype)) for n in ("x", "y")}
+    values |= {"c": const(1 << k, dtype), "k": const(k, dtype), "m": const((1 << k) - 1, dtype)}
+    b.ret(build(b, pattern, values))
+    f = b.function()
+    with np.errstate(all="ignore"):
+        given = [lanes.load(columns[n], dtype) for n in ("x", "y")]
+        (found,) = Run({"f": f}, Threads((WIDTH, 1, 1)), SimtState(), 1000).function(f, given)
+    result = f.results[0].dtype
+    return lanes.store(found, result), result
+
+
+def columns_of(rule, dtype):
+    x, y = (hostile(dtype, dtype, RNG, WIDTH) for _ in range(2))
+    if any(c.relation == "nonneg" for c in rule.when):
+        x = np.where(lanes.load(x, dtype) < 0, dtype.storage.type(5), x)
+    return {"x": x, "y": y}
+
+
+def applies(rule, dtype: DType):
+    return all(scalar_dtype_holds(c.relation, dtype) for c in rule.when if SCALAR_FACTS[c.relation][0] == ("dtype",))
+
+
+def check(rule):
+    """Return (dtypes the rule was tried on, whether it held on all of them)."""
+    tried, held = [], True
+    for dtype in CARRIED:
+        if not applies(rule, dtype):
+            continue
+        columns = columns_of(rule, dtype)
+        powers = range(dtype.bits - dtype.signed) if any(c.relation == "power" for c in rule.when) else [0]
+        for k in powers:
+            try:
+                left, result = outcome(rule.lhs, dtype, columns, k)
+            except TileggError:
+                continue
+            right, other = outcome(rule.rhs, dtype, columns, k)
+            assert result is other
+            held &= bool(same_bits(left, right, result).all())
+            tried.append(dtype.name)
+    return tried, held
+
+
+@pytest.mark.parametrize("rule", SCALAR_RULES.values(), ids=lambda r: r.name)
+def test_rules_hold(rule):
+    tried, held = check(rule)
+    assert held and tried
+
+
+@pytest.mark.parametrize("name", ["scalar.div.power-of-two", "scalar.rem.power-of-two"])
+def test_without_the_fact_the_shift_is_wrong(name):
+    rule = SCALAR_RULES[name]
+    loose = replace(rule, when=tuple(c for c in rule.when if c.relation != "nonneg"))
+    assert not check(loose)[1]
+
+
+def test_swapped_intrinsics_are_found():
+    for a, b in (("llvm.smax", "llvm.umax"), ("llvm.maxnum", "llvm.minnum"), ("llvm.umin", "llvm.smin")):
+        rule = next(r for r in SCALAR_RULES.values() if isinstance(r.rhs, Term) and r.rhs.op == a)
+        wrong = replace(rule, rhs=replace(rule.rhs, op=b))
+        try:
+            assert not check(wrong)[1]
+        except TileggError as problem:
+            assert problem.diagnostics[0].code == "TG007"
+
+
+def test_powers():
+    assert [power_of(v) for v in (1, 2, 8, 1 << 62, 0, -8, 3, 8.0, True)] == [0, 1, 3, 62, None, None, None, None, None]
+
+
+# -- programs --------------------------------------------------------------------------------------------------
+
+
+def names(program):
+    return [s.name for f in program.functions for s in walk(f.body) if isinstance(s, Op)]
+
+
+def lowered(make, **params):
+    b = Builder("f")
+    values = [b.param(n, scalar(t)) for n, t in params.items()]
+    b.ret(make(b, *values))
+    program = b.program()
+    out = lower_scalars(program)
+    assert verify(out) == [] and parse(print_program(out)) == out
+    return program, out
+
+
+@pytest.mark.parametrize(
+    "dtype, most, least",
+    [
+        (FP32, ["llvm.maxnum"], ["llvm.minnum"]), (INT32, ["llvm.smax"], ["llvm.smin"]),
+        (UINT32, ["llvm.umax"], ["llvm.umin"]), (INDEX, ["scalar.gt", "scalar.select"], ["scalar.lt", "scalar.select"]),
+    ],
+)  # fmt: skip
+def test_maximum_and_minimum_by_kind(dtype, most, least):
+    assert names(lowered(lambda b, x, y: b.scalar.max(x, y), x=dtype, y=dtype)[1]) == most
+    assert names(lowered(lambda b, x, y: b.scalar.min(x, y), x=dtype, y=dtype)[1]) == least
+
+
+THREAD_INDEX = """
+@pl.function(type=pl.FunctionType.SimtEntry)
+def f(n: pl.Scalar[pl.INT32]):
+    t = pl.pto.get_tid_x()
+    a = pl.div(t, 8)
+    b = pl.rem(t, 8)
+    c = t // 8
+    d = pl.div(n, 8)
+    e = pl.rem(n, 8)
+    return a, b, c, d, e
+"""
+
+
+def test_division_of_thread_numbers_by_powers_of_two():
+    program = parse(THREAD_INDEX)
+    out = lower_scalars(program)
+    # The thread's number is not negative, the parameter may be: -7 / 8 is 0, -7 >> 3 is -1.
+    assert names(out) == ["pto.get_tid_x", "scalar.shr", "scalar.bit_and", "scalar.div", "scalar.rem"]
+    for n in (-7, 7, -(2**31)):
+        results = []
+        for p in (program, out):
+            found = Run({"f": p.functions[0]}, Threads((1024, 1, 1)), SimtState(), 1000).function(p.functions[0], [n])
+            results.append([r.tolist() for r in found])
+        assert results[0] == results[1] and results[0][0] == [t // 8 for t in range(1024)]
+
+
+def test_unsigned_division_needs_no_fact_and_clamps_give_one():
+    assert names(lowered(lambda b, x: b.scalar.div(x, const(8, UINT32)), x=UINT32)[1]) == ["scalar.shr"]
+    program, out = lowered(lambda b, x: b.scalar.div(b.scalar.max(x, const(0, INT32)), const(16, INT32)), x=INT32)
+    assert names(out) == ["llvm.smax", "scalar.shr"]
+    assert [run(p, {"x": -33})["return"] for p in (program, out)] == [0, 0]
+
+
+def test_kept_forms_are_rewritten_or_left():
+    b = Builder("f")
+    x, v = b.param("x", scalar(FP32)), b.param("v", scalar(DTYPES["FP16X2"]))
+    b.ret(b.pto.fmax(x, 1.0), b.pto.sqrt(x), b.pto.fmax(v, v), b.pto.fma(x, x, x))
+    program = b.program()
+    assert names(lower_scalars(program)) == ["llvm.maxnum", "llvm.sqrt", "pto.fmax", "pto.fma"]
+    assert names(lower_scalars(program, compat="keep")) == ["pto.fmax", "pto.sqrt", "pto.fmax", "pto.fma"]
+
+
+def test_products_and_sums_stay_apart():
+    out = lowered(lambda b, x, y: b.scalar.add(b.scalar.mul(x, y), x), x=FP32, y=FP32)[1]
+    assert names(out) == ["scalar.mul", "scalar.add"]
+
+
+def test_all_reduce_combines_as_the_plain_operation():
+    for word, intrinsic in (("max", "llvm.maxnum"), ("min", "llvm.minnum"), ("sum", "scalar.add")):
+        b = Builder("f", type="pl.FunctionType.SimtEntry")
+        x = b.param("x", scalar(FP32))
+        b.ret(b.op(f"pto.simt_allreduce_{word}", x))
+        program = b.program()
+        out = lower_scalars(program)
+        assert verify(out) == [] and names(out) == ["pto.shuffle_bfly", intrinsic] * 5
+        given = hostile(FP32, FP32, RNG, 64).astype(np.float64)
+        a, b = (
+            Run({"f": p.functions[0]}, Threads((64, 1, 1)), SimtState(), 1000).function(p.functions[0], [given])[0]
+            for p in (program, out)
+        )
+        assert same_bits(a.astype(np.float32), b.astype(np.float32), FP32).all()
+
+
+def test_tile_and_scalar_terms_share_one_graph():
+    text = """
+@pl.function
+def f(x: pl.Scalar[pl.FP32], y: pl.Scalar[pl.FP32], a: pl.Tile[[16, 64], pl.FP32]) -> pl.Tile[[16, 64], pl.FP32]:
+    m = pl.max(x, y)
+    b = pl.tile.adds(a, m)
+    n = pl.pto.fmax(x, y)
+    c = pl.tile.adds(a, n)
+    d = pl.tile.add(b, c)
+    return d
+"""
+    f = parse(text).functions[0]
+    (region,) = regions(f.body, frozenset())
+    graph = saturate_scalars(region, Knowledge(f), Budget())
+    by_name = {op.result.name: c for op, c in zip(region.ops, graph.op_class)}
+    # One maximum however it is written, and so one tile too.
+    assert by_name["m"] == by_name["n"] and by_name["b"] == by_name["c"]
+    assert names(lower_scalars(parse(text))) == ["llvm.maxnum", "tile.adds", "tile.add"]
+
+
+RANDOM = tuple(["add", "sub", "mul", "max", "min", "div", "rem", "mod", "floordiv", "bit_and", "bit_xor", "shl", "shr", "abs", "neg"])
+
+
+@pytest.mark.parametrize("dtype", [INT32, UINT32, INDEX, DTYPES["INT8"], FP32])
+def test_random_programs_mean_the_same(dtype):
+    for seed in range(12):
+        rng = np.random.default_rng([seed, dtype.bits])
+        b = Builder("f")
+        values = [b.param(n, scalar(dtype)) for n in "xy"]
+        for _ in range(12):
+            word = str(rng.choice(RANDOM))
+            decl = OPS[f"scalar.{word}"]
+            if dtype.name not in decl.scalar.types:
+                continue
+            arity = len(decl.operand_params)
+            picked = [values[int(i)] for i in rng.integers(0, len(values), arity)]
+            if arity == 2 and rng.random() < 0.5:
+                picked[1] = const(float(rng.integers(-3, 4)) if dtype.is_float else 1 << int(rng.integers(0, 7)), dtype)
+            values.append(b.op(decl.name, *picked))
+        b.ret(*values[-3:])
+        program = b.program()
+        out = lower_scalars(program)
+        assert verify(out) == []
+        assert not {n for n in names(out) if n in ("scalar.max", "scalar.min", "scalar.abs")}
+        given = [lanes.load(hostile(dtype, dtype, rng, 512), dtype) for _ in range(2)]
+        found = []
+        for p in (program, out):
+            threads = Run({"f": p.functions[0]}, Threads((512, 1, 1)), SimtState(), 1000)
+            with np.errstate(all="ignore"):
+                found.append(threads.function(p.functions[0], given))
+        for u, v in zip(*found):
+            assert same_bits(lanes.store(u, dtype), lanes.store(v, dtype), dtype).all()
