@@ -21,10 +21,10 @@ def all_to_all_v(s: Steps, op: Op) -> Any:
     source, target, signal, send_counts, counts = op.operands
     assert isinstance(signal, Value) and isinstance(signal.type, TensorType)
     credits = mesh_credits(s, signal)
-    window, rows, cols = rows_view(s, target)  # type: ignore[arg-type]
-    given, _, _ = rows_view(s, source)  # type: ignore[arg-type]
+    window, cols = rows_view(s, target)  # type: ignore[arg-type]
+    given, _ = rows_view(s, source)  # type: ignore[arg-type]
     known = signal.type.shape[0]
-    room = s.div(rows, known if isinstance(known, int) else credits.ranks, "max_recv")
+    room = s.div(s.extent(window, 0), known if isinstance(known, int) else credits.ranks, "max_recv")
     copy = stage(s, room, cols, window.type.dtype)  # type: ignore[union-attr]
     _clear(s, credits.me, credits.ranks, counts)
     credits.announce()

@@ -79,18 +79,17 @@ def flat_view(s: Steps, window: Value) -> tuple[Value, Num]:
     return s.make("tensor.view", "flat", window, shape=[1, size]), size
 
 
-def rows_view(s: Steps, tensor: Value) -> tuple[Value, Num, Num]:
-    """Return a fully valid tensor ``[rows, ...]`` as ``[rows, cols]``, with both numbers."""
+def rows_view(s: Steps, tensor: Value) -> tuple[Value, Num]:
+    """Return a fully valid tensor ``[rows, ...]`` as ``[rows, cols]``, and how many columns that are."""
     require_packed(s, tensor)
     t = tensor.type
     assert isinstance(t, TensorType)
     if is_partial(t):
         s.fail(f"the tensor {shape_text(t.shape)} is valid only in {shape_text(t.valid or ())}")
-    rows = s.extent(tensor, 0)
     cols = s.product([s.extent(tensor, i) for i in range(1, len(t.shape))], "cols")
     if len(t.shape) == 2:
-        return tensor, rows, cols
-    return s.make("tensor.view", "rows", tensor, shape=[rows, cols]), rows, cols
+        return tensor, cols
+    return s.make("tensor.view", "rows", tensor, shape=[s.extent(tensor, 0), cols]), cols
 
 
 def is_prefix(shape: Sequence[Any], valid: Sequence[Any]) -> bool:

@@ -57,8 +57,8 @@ def all_to_all(s: Steps, op: Op) -> Any:
 
 def _push(s: Steps, source: Any, target: Any, signal: Any, row_for: Callable[[Num], Num]) -> Any:
     credits: Credits = mesh_credits(s, signal)
-    rows, _, cols = rows_view(s, target)
-    given, _, _ = rows_view(s, source)
+    rows, cols = rows_view(s, target)
+    given, _ = rows_view(s, source)
     copy = stage(s, 1, cols, target.type.dtype)
     if s.context.before:
         credits.meet()

@@ -19,7 +19,7 @@ def reduce_scatter(s: Steps, op: Op) -> Any:
     """Append the five phases; the window is the result."""
     target, signal = op.operands
     credits = mesh_credits(s, signal)
-    window, _, cols = rows_view(s, target)  # type: ignore[arg-type]
+    window, cols = rows_view(s, target)  # type: ignore[arg-type]
     width = chunk_width(cols, window.type.dtype)  # type: ignore[union-attr]
     me = credits.me
     credits.meet()
