@@ -30,16 +30,19 @@ from ..ir.program import (
     Scope,
     Statement,
     Value,
+    Verbatim,
     While,
     Yield,
     defined,
+    flat_operands,
     walk,
 )
-from ..ir.types import ScalarType, TileType
+from ..ir.types import OpaqueType, ScalarType, TileType
 from ..rules.collectives import RECIPES, Context, Steps
 from ..rules.collectives.reuse import Reuse
 from ..rules.target import Target
 from .expand_tiles import Emitter, Recipe, expand_scatter_update, expand_tquant_mx, positions_fit
+from .names import names_of
 
 
 @dataclass(frozen=True)
@@ -74,15 +77,12 @@ def _function(f: Function, target: Target | None, remarks: list[Diagnostic] | No
     kernel = level_of(f) == INCORE
     ops = [s for s in walk(f.body) if isinstance(s, Op)]
     found = [s for s in ops if _applies(s)]
-    structured = [s for s in ops if s.name in RECIPES] if kernel else []
+    structured = [s for s in ops if _structured(s)] if kernel else []
     if not found and not structured:
         return f
     for op in found:
         _require(op, target)
-    taken = {p.value.name for p in f.params} | {r.name for s in walk(f.body) for r in defined(s)}
-    taken |= {c.arg.name for s in walk(f.body) if isinstance(s, For | While) for c in s.carried}
-    taken |= {s.var.name for s in walk(f.body) if isinstance(s, For)}
-    work = _Expansion(f, target, taken, kernel and bool(structured), remarks)
+    work = _Expansion(f, target, names_of(f), kernel and bool(structured), remarks)
     return replace(f, body=work.block(f.body))
 
 
@@ -91,6 +91,13 @@ def _applies(op: Op) -> bool:
     return op.name in EXPANSIONS and bool(op.results) and all(
         o is None or isinstance(getattr(o, "type", None), TileType) for o in op.operands
     ) and EXPANSIONS[op.name].fits(op)  # fmt: skip
+
+
+def _structured(op: Op) -> bool:
+    """Return whether an operation has a structured recipe and operands of known types."""
+    return op.name in RECIPES and not any(
+        isinstance(o, Verbatim) or isinstance(getattr(o, "type", None), OpaqueType) for o in flat_operands(op.operands)
+    )
 
 
 def _require(op: Op, target: Target | None) -> None:
@@ -131,13 +138,13 @@ class _Expansion:
             match s:
                 case Op() if _applies(s):
                     out += expand_op(self._op(s), self.taken)
-                case Op() if self.structured and s.name in RECIPES:
-                    out += self._structured(s)
+                case Op() if self.structured and _structured(s):
+                    out += self._replaced(s)
                 case _:
                     out.append(self._kept(s))
         return Block(tuple(out))
 
-    def _structured(self, s: Op) -> list[Statement]:
+    def _replaced(self, s: Op) -> list[Statement]:
         op = self._op(s)
         context = replace(self.context, before=self.reuse.before(s), after=self.reuse.after(s))
         steps = Steps(op, self.taken, context)

@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from ..ir.dtypes import INT32
 from ..ir.levels import HOST, level_of
-from ..ir.program import Block, For, Function, If, Op, Program, Scope, Statement, Value, While, defined, walk
+from ..ir.program import Block, For, Function, If, Op, Program, Scope, Statement, Value, While, walk
 from ..rules.collectives import Context, Steps
+from .names import names_of
 
 _CALL = "pld.tensor.allreduce"
 _CELL_BYTES = 4
@@ -33,9 +34,7 @@ def _missing(s: Statement) -> bool:
 def _function(f: Function) -> Function:
     if not any(_missing(s) for s in walk(f.body)):
         return f
-    taken = {p.value.name for p in f.params} | {r.name for s in walk(f.body) for r in defined(s)}
-    taken |= {c.arg.name for s in walk(f.body) if isinstance(s, For | While) for c in s.carried}
-    taken |= {s.var.name for s in walk(f.body) if isinstance(s, For)}
+    taken = names_of(f)
     out: list[Statement] = []
     for s in f.body:
         made: list[Statement] = []
