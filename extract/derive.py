@@ -238,6 +238,8 @@ class Deriver:
         x, a, b, m, s, *words = args
         if self.target is None:
             return False
+        if table.endswith("_faithful"):
+            words = words[:-1]  # the number of the request
         found = roads(
             self.target, CODE_DTYPES[a], CODE_DTYPES[b], CODE_MODES[m], CODE_SATURATIONS[s], self.graph.values.get(x)
         )

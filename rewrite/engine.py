@@ -116,8 +116,9 @@ def schema() -> list[str]:
     for name, (kinds, _) in facts.FACTS.items():
         out.append(f"(relation {name} ({' '.join('V' if k == 'value' else 'i64' for k in kinds)}))")
     for hops in range(1, MAX_HOPS + 1):
-        columns = " ".join(["V", *["i64"] * (len(road_columns(hops)) - 1)])
-        out += [f"(relation {road_table(hops, exact)} ({columns}))" for exact in (True, False)]
+        for exact in (True, False):
+            columns = " ".join(["V", *["i64"] * (len(road_columns(hops, exact)) - 1)])
+            out.append(f"(relation {road_table(hops, exact)} ({columns}))")
     return out
 
 

@@ -159,11 +159,15 @@ def _road_rows(rows: Rows, sets: dict[int, ValueSet], target: Target, exact_only
         name_of.setdefault(c, i)
         if i in sets and (c not in best or _smaller(sets[i], best[c])):
             best[c] = sets[i]
+    # The numbers of the requests must not depend on interned codes such as the shape's.
+    casts = {
+        (name_of[x], src, dst, mode, sat): best[x]
+        for dst, _, src, mode, sat, _, x, _ in rows.get("tile_cast", [])
+        if x in best and src != dst
+    }
     out: list[str] = []
-    for dst, _, src, mode, sat, _, x, _ in sorted(set(rows.get("tile_cast", []))):
-        if x in best and src != dst:
-            signature = f"(val {name_of[x]}) {src} {dst} {mode} {sat}"
-            out += _rows_for(signature, (src, dst, mode, sat), best[x], target, exact_only)
+    for number, (request, values) in enumerate(sorted(casts.items(), key=lambda c: c[0]), 1):
+        out += _rows_for(request, values, target, exact_only, number)
     return out
 
 
@@ -172,9 +176,10 @@ def _smaller(a: ValueSet, b: ValueSet) -> bool:
 
 
 def _rows_for(
-    signature: str, cast: tuple[int, int, int, int], values: ValueSet, target: Target, exact_only: bool
+    request: tuple[int, int, int, int, int], values: ValueSet, target: Target, exact_only: bool, number: int
 ) -> list[str]:
-    src, dst, mode, sat = cast
+    x, src, dst, mode, sat = request
+    signature = f"(val {x}) {src} {dst} {mode} {sat}"
     found = roads(
         target,
         CODE_DTYPES[src],
@@ -184,13 +189,15 @@ def _rows_for(
         values,
         k=ROADS_PER_CAST,
     )
-    return [_row(signature, road) for road in found if (road.exact or not exact_only) and _useful(road)]
+    return [_row(signature, road, number) for road in found if (road.exact or not exact_only) and _useful(road)]
 
 
 def _useful(road: Road) -> bool:
     return len(road.hops) <= MAX_HOPS
 
 
-def _row(signature: str, road: Road) -> str:
+def _row(signature: str, road: Road, number: int) -> str:
+    """``number``: of the request among the region's; see :func:`tilegg.rules.casts.cast`."""
     table = road_table(len(road.hops), road.exact)
-    return f"({table} {signature} {' '.join(map(str, road_words(road)))})"
+    words = [*road_words(road), *([] if road.exact else [number])]
+    return f"({table} {signature} {' '.join(map(str, words))})"

@@ -11,7 +11,7 @@ from ..ir.dtypes import DType
 from ..ir.op import OPS
 from .facts import finite, fits, is_float, is_integer, keeps_infinity, narrows
 from .paths import Hop, Road
-from .rule import Condition, Names, Pattern, Term, Var, dtypes, modes, rule, saturations, shapes, values
+from .rule import Condition, Names, Pattern, Term, Var, dtypes, integers, modes, rule, saturations, shapes, values
 from .terms import DTYPE_CODES, MODE_CODES, SATURATION_CODES, saturation_code, signature
 
 MAX_HOPS = 4
@@ -25,7 +25,10 @@ _RINT = MODE_CODES["rint"]
 
 
 def cast(of: Pattern, src: Var, dst: Var, mode: Var | int, saturation: Var | int, road: Var | int = 0) -> Term:
-    """The cast pattern; ``road`` 1 marks the last hop of an inexact chain."""
+    """The cast pattern; ``road`` is 0, or on the last hop of an inexact chain the number of the cast it stands for.
+
+    Without that number one inexact node could stand for two casts that differ, which would make them equal.
+    """
     return Term("tile.cast", (dst, sh, src, mode, saturation, road), (of,))
 
 
@@ -98,14 +101,15 @@ def road_table(hops: int, exact: bool) -> str:
     return f"road{hops}_{'exact' if exact else 'faithful'}"
 
 
-def road_columns(hops: int) -> tuple[str, ...]:
+def road_columns(hops: int, exact: bool) -> tuple[str, ...]:
     """Return the column names of a road table.
 
-    The value, the cast (source, destination, mode, saturation), then mode and saturation of every hop and
-    the dtypes in between.
+    The value, the cast (source, destination, mode, saturation), then the dtypes in between, mode and
+    saturation of every hop; for inexact roads a number of the cast they stand for.
     """
     inner = [f"t{i}" for i in range(1, hops)]
-    return ("x", "a", "b", "m", "s", *inner, *(f"{k}{i}" for i in range(1, hops + 1) for k in ("hm", "hs")))
+    per_hop = [f"{k}{i}" for i in range(1, hops + 1) for k in ("hm", "hs")]
+    return ("x", "a", "b", "m", "s", *inner, *per_hop, *([] if exact else ["road"]))
 
 
 def road_words(road: Road) -> tuple[int, ...]:
@@ -128,6 +132,7 @@ def _acting_saturation(hop: Hop) -> int:
 
 def _declare_roads() -> None:
     mode_of, sat_of = Names("mode"), Names("saturation")
+    (road_number,) = integers("road")
     for exact in (True, False):
         for hops in range(1, MAX_HOPS + 1):
             between = dtypes(" ".join(f"t{i}" for i in range(1, hops))) if hops > 1 else []
@@ -136,14 +141,15 @@ def _declare_roads() -> None:
             stops = [a, *between, b]
             chain: Pattern = x
             for i in range(hops):
-                last_inexact = int(i == hops - 1 and not exact)
-                chain = cast(chain, stops[i], stops[i + 1], hop_modes[i], hop_sats[i], last_inexact)
+                number: Var | int = road_number if i == hops - 1 and not exact else 0
+                chain = cast(chain, stops[i], stops[i + 1], hop_modes[i], hop_sats[i], number)
             per_hop = [v for pair in zip(hop_modes, hop_sats) for v in pair]
+            numbered = [] if exact else [road_number]
             rule(
                 f"cast.road.{'exact' if exact else 'faithful'}.{hops}",
                 lhs=cast(x, a, b, m, s),
                 rhs=chain,
-                when=[Condition(road_table(hops, exact), (x, a, b, m, s, *between, *per_hop))],
+                when=[Condition(road_table(hops, exact), (x, a, b, m, s, *between, *per_hop, *numbered))],
                 contract="exact" if exact else "faithful",
                 reason=_ROAD_REASON[exact],
                 phase="lower",

@@ -153,9 +153,9 @@ def row_codes(road: Road) -> Assignment:
         MODE_CODES[request.mode],
         saturation_code(saturation, road.dst),
     )
-    cells = (*fixed, *road_words(road))
-    kinds = {"m": "mode", "s": "saturation", "hm": "mode", "hs": "saturation"}
-    names = road_columns(hops)[1:]
+    cells = (*fixed, *road_words(road), *([] if road.exact else [1]))
+    kinds = {"m": "mode", "s": "saturation", "hm": "mode", "hs": "saturation", "road": "int"}
+    names = road_columns(hops, road.exact)[1:]
     made: Assignment = {}
     for name, cell in zip(names, cells):
         made[Var(name, kinds.get(name.rstrip("0123456789"), "dtype"))] = cell  # type: ignore[arg-type]
