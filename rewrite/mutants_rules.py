@@ -15,12 +15,14 @@ from ..rules import check_roads
 from ..rules.casts import road_words
 from ..rules.paths import Road
 from ..rules.rule import RULES, Pattern, Rule, Term, Var, variables
-from ..rules.terms import DTYPE_CODES, MODE_CODES, SATURATION_CODES
+from ..rules.terms import DTYPE_CODES, LITERAL, MODE_CODES, SATURATION_CODES, literal_codes, literal_value
 from . import saturate
 from .mutate import Mutant
 
 #: Conditions whose loss is no mistake, by rule.
 _SPELLING = {"cast.mode.irrelevant-float": "is_float", "cast.mode.irrelevant-float.finite": "is_float"}
+#: Conditions on shapes, which instances of one shape cannot tell apart; ``typed`` binds variables besides.
+_STRUCTURE = ("typed", "planar")
 _X = Var("x", "value")
 
 
@@ -44,7 +46,7 @@ def _mutant(rule: Rule, what: str, **changes: Any) -> Mutant:
 def _dropped(rule: Rule) -> Iterator[Mutant]:
     """Without one of its conditions."""
     for i, c in enumerate(rule.when):
-        if _SPELLING.get(rule.name) != c.relation:
+        if _SPELLING.get(rule.name) != c.relation and c.relation not in _STRUCTURE:
             rest = (*rule.when[:i], *rule.when[i + 1 :])
             yield _mutant(rule, f"without {c}", when=rest)
 
@@ -75,22 +77,80 @@ def _no_mistake(relation: str, new: Var) -> bool:
 
 
 def _right_sides(rule: Rule) -> Iterator[Mutant]:
-    """Round modes, saturations or dtypes exchanged on the right; the value itself instead; another operation."""
+    """Round modes, saturations or dtypes exchanged on the right; an operand itself instead; another operation."""
     rhs = rule.rhs
     bound = list(dict.fromkeys(variables(rule.lhs)))
-    if isinstance(rhs, Term):
-        for i, old in enumerate(rhs.args):
-            if not isinstance(old, Var) or old.kind == "shape":
-                continue
-            for new in bound:
-                if new.kind == old.kind and new != old:
-                    changed = replace(rhs, args=(*rhs.args[:i], new, *rhs.args[i + 1 :]))
-                    yield _mutant(rule, f"{new.name} for {old.name} at {i} on the right", rhs=changed)
-        yield _mutant(rule, "the operand on the right", rhs=_X)
-    else:
+    if not isinstance(rhs, Term):
         dtype, shape = rule.lhs.args[:2]
         for op in ("tile.neg", "tile.abs", "tile.relu"):
             yield _mutant(rule, f"{op} on the right", rhs=Term(op, (dtype, shape), (rhs,)))
+        return
+    for i, old in enumerate(rhs.args):
+        if not isinstance(old, Var) or old.kind == "shape":
+            continue
+        for new in bound:
+            if new.kind == old.kind and new != old:
+                changed = replace(rhs, args=(*rhs.args[:i], new, *rhs.args[i + 1 :]))
+                yield _mutant(rule, f"{new.name} for {old.name} at {i} on the right", rhs=changed)
+    (*_, last) = (v for v in bound if v.kind == "value")
+    yield _mutant(rule, "an operand on the right", rhs=last)
+    for what, change in _TERM_CHANGES.items():
+        wrong = _first_changed(rhs, change)
+        if wrong is not None:
+            yield _mutant(rule, f"{what} on the right", rhs=wrong)
+
+
+def _first_changed(p: Pattern, change: Callable[[Term], Term | None]) -> Term | None:
+    """Return the pattern with the first term that can be changed replaced, outermost first."""
+    if isinstance(p, Var):
+        return None
+    changed = change(p)
+    if changed is not None:
+        return changed
+    for i, child in enumerate(p.children):
+        inner = _first_changed(child, change)
+        if inner is not None:
+            return replace(p, children=(*p.children[:i], inner, *p.children[i + 1 :]))
+    return None
+
+
+_TURNED = {"tile.sel": (0, 2, 1), "tile.sub": (1, 0)}
+_OTHER = {
+    "tile.maximum": "tile.minimum", "tile.minimum": "tile.maximum", "tile.maximums": "tile.minimums",
+    "tile.minimums": "tile.maximums", "tile.add": "tile.sub", "tile.adds": "tile.subs", "tile.xor": "tile.or_",
+}  # fmt: skip
+
+
+def _turned(t: Term) -> Term | None:
+    order = _TURNED.get(t.op)
+    return None if order is None else replace(t, children=tuple(t.children[i] for i in order))
+
+
+def _other_operation(t: Term) -> Term | None:
+    return replace(t, op=_OTHER[t.op]) if t.op in _OTHER else None
+
+
+def _other_comparison(t: Term) -> Term | None:
+    compares = t.op in ("tile.cmp", "tile.cmps")
+    return replace(t, args=(*t.args[:2], (int(str(t.args[2])) + 1) % 6)) if compares else None
+
+
+def _other_literal(t: Term) -> Term | None:
+    if t.op != LITERAL:
+        return None
+    kind, bits = t.args
+    assert isinstance(kind, int) and isinstance(bits, int)
+    value, dtype = literal_value(kind, bits)
+    wrong = value * 1.001 if isinstance(value, float) else value + 1
+    return replace(t, args=literal_codes(wrong, dtype))
+
+
+_TERM_CHANGES: dict[str, Callable[[Term], Term | None]] = {
+    "operands exchanged": _turned,
+    "the opposite operation": _other_operation,
+    "the next comparison": _other_comparison,
+    "a literal a little off": _other_literal,
+}
 
 
 def _road_rule(rule: Rule) -> Iterator[Mutant]:
@@ -200,6 +260,8 @@ def _row_sources() -> list[Mutant]:
     from ..rules.casts import road_table
     from ..rules.paths import roads
 
+    row = saturate._row
+
     def narrowed(target: Any, src: Any, dst: Any, mode: Any, saturation: Any, values: Any, **kw: Any) -> Any:
         return roads(target, src, dst, mode, saturation, valueset.interval(0, 1, 0), **kw)
 
@@ -213,8 +275,11 @@ def _row_sources() -> list[Mutant]:
         plain = replace(values, nan=False, inf=False, negative_zero=False)
         return roads(target, src, dst, mode, sat, plain, **kw)
 
-    def all_exact(signature: str, road: Road) -> str:
+    def all_exact(signature: str, road: Road, number: int) -> str:
         return f"({road_table(len(road.hops), True)} {signature} {' '.join(map(str, road_words(road)))})"
+
+    def one_number(signature: str, road: Road, number: int) -> str:
+        return row(signature, road, 1)
 
     found: dict[str, tuple[str, Any]] = {
         "found for values in [0, 1]": ("roads", narrowed),
@@ -222,5 +287,6 @@ def _row_sources() -> list[Mutant]:
         "found for the default saturation": ("roads", default_saturation),
         "found without special values": ("roads", no_specials),
         "all in the exact tables": ("_row", all_exact),
+        "one number for all requests": ("_row", one_number),
     }
     return [Mutant(f"road rows: {name}", "row", ((saturate, where, fn),)) for name, (where, fn) in found.items()]

@@ -108,20 +108,49 @@ def signed_zero(m: Maker) -> None:
 
 
 def select(m: Maker) -> None:
-    """Compare and select."""
+    """Compare and select, often between what was compared; one side may be a literal."""
     a = m.pick(_arithmetic)
     how = m.rng.randrange(6)
-    b = m.pick(lambda t: t == a.type)
+    b: Value | Const = m.number(_dtype(a))
     if m.rng.random() < 0.5:
-        mask = m.emit("tile.cmps", lhs=a, rhs=m.number(_dtype(a)), cmp_type=how)
-    else:
-        mask = m.emit("tile.cmp", lhs=a, rhs=b, cmp_type=how)
+        b = m.pick(lambda t: t == a.type)
+    mask = m.emit("tile.cmp" if isinstance(b, Value) else "tile.cmps", lhs=a, rhs=b, cmp_type=how)
     m.tiles.pop()  # a mask is no operand of arithmetic
-    x = m.pick(lambda t: t.shape == a.type.shape and t.valid == a.type.valid)  # type: ignore[union-attr]
+    sides: list[Value | Const] = [a, b]
     if m.rng.random() < 0.5:
-        m.emit("tile.sels", mask=mask, src=x, scalar=m.number(_dtype(x)))
+        x = m.pick(lambda t: t.shape == a.type.shape and t.valid == a.type.valid)  # type: ignore[union-attr]
+        y: Value | Const = m.number(_dtype(x))
+        if m.rng.random() < 0.5:
+            y = m.pick(lambda t: t == x.type)
+        sides = [x, y]
+    if m.rng.random() < 0.4:
+        sides.reverse()
+    _selected(m, mask, sides)
+
+
+def _selected(m: Maker, mask: Value, sides: list[Value | Const]) -> None:
+    first, second = sides
+    if m.rng.random() < 0.4:
+        m.emit("tile.select", mask=mask, on_true=first, on_false=second)
+    elif isinstance(first, Value) and isinstance(second, Value):
+        m.emit("tile.sel", mask=mask, lhs=first, rhs=second)
+    elif isinstance(first, Value):
+        m.emit("tile.sels", mask=mask, src=first, scalar=second)
     else:
-        m.emit("tile.sel", mask=mask, lhs=x, rhs=m.pick(lambda t: t == x.type))
+        spread = m.emit("tile.expands", target=second, scalar=first)
+        m.emit("tile.sel", mask=mask, lhs=spread, rhs=second)
+
+
+def composite(m: Maker) -> None:
+    """A sine or cosine, of a bounded argument or not; programs without composites leave it out."""
+    if not m.kind.composites:
+        return
+    x = m.pick(lambda t: t.dtype is FP32 and len(t.shape) == 2)
+    if m.rng.random() < 0.5:
+        top = m.rng.choice((0.78, 1.57, 100.0))
+        x = m.emit("tile.maximums", lhs=x, rhs=Const(-top, FP32))
+        x = m.emit("tile.minimums", lhs=x, rhs=Const(top, FP32))
+    m.emit(f"tile.{m.rng.choice(('sin', 'cos'))}", tile=x)
 
 
 def reduce_and_expand(m: Maker) -> None:
@@ -235,5 +264,5 @@ IDIOMS: tuple[tuple[Idiom, float], ...] = (
     (cast, 4), (chain, 3), (round_trip, 3), (repeated, 0.7), (binary, 2), (mixed, 2), (with_scalar, 2),
     (unary, 1.5), (clamp_and_narrow, 2), (staged_narrowing, 1.5), (signed_zero, 1), (select, 1.2),
     (reduce_and_expand, 1.2),
-    (quantise, 1), (count_up, 0.5), (filled, 0.6), (move_about, 0.5), (narrowed, 0.3),
+    (quantise, 1), (count_up, 0.5), (filled, 0.6), (composite, 1.5), (move_about, 0.5), (narrowed, 0.3),
 )  # fmt: skip

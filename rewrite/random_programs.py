@@ -47,12 +47,16 @@ _COMMON = ("FP32", "FP16", "BF16", "INT32", "INT8", "INT16", "UINT8", "INT64")
 
 @dataclass(frozen=True)
 class Kind:
-    """What programs to draw: target (``None``: every declared dtype and operation), operations, tile shape."""
+    """What programs to draw: target (``None``: every declared dtype and operation), operations, tile shape.
+
+    ``flow``: loops and branches too; ``composites``: operations that only recipes with an error bound lower.
+    """
 
     target: Target | None = None
     size: int = 12
     shape: tuple[int, int] = (2, 8)
     flow: bool = True
+    composites: bool = False
 
 
 class Refused(Exception):
