@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from ...ir.deferred import MAX_CONDITIONS, deferred_problems
@@ -62,6 +64,18 @@ def check_signals(
     return SignalReport(merged(found), tuple(checked), _limits(functions, marks, checked))
 
 
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Pause the cyclic garbage collector: a trace only grows, and walking it again and again costs a quarter."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
 def _settings(
     program: Program, f: Function, n: int, dims: Mapping[str, int], marks: frozenset[str]
 ) -> Iterator[Setting]:
@@ -109,8 +123,8 @@ class _Check:
     def run(self) -> list[SignalFinding]:
         """Return the findings of the setting."""
         try:
-            u = unroll(self.program, self.setting, budget=self.budget)
-            return list(self._of(u))
+            with _without_collection():
+                return list(self._of(unroll(self.program, self.setting, budget=self.budget)))
         except TileggError as problem:
             return [self._unchecked(problem.diagnostics[0])]
 
@@ -120,7 +134,7 @@ class _Check:
             return
         graph = build(u, uses_of(u))
         yield from protocol_faults(graph)
-        yield from self._deferred(u)
+        yield from self._deferred(graph)
         if u.stuck:
             yield from hangs(self.program, graph, self._relaxed())
             return
@@ -158,7 +172,7 @@ class _Check:
         events = (blamed, *(e for e in (second, first) if e is not blamed))
         where = f"{race.second.region.window} on rank {race.second.region.owner}"
         expect = Expect("order", first=u.step(race.second.event), second=u.step(race.first.event))
-        witness = witness_of(u, graph.past((race.second.event,)), expect)
+        witness = witness_of(graph, graph.past((race.second.event,)), expect, race.first.event)
         if schedule is not None:
             reached = Expect("order", first=u.step(race.first.event), second=u.step(race.second.event))
             witness = Witness(u.setting, schedule, reached)
@@ -248,8 +262,9 @@ class _Check:
         message = f"on {self.setting.ranks} ranks: {d.message}"
         return SignalFinding("unchecked", message, self.setting, (), (), (), d.reason, d.hint, spans=spans)
 
-    def _deferred(self, u: Unrolled) -> Iterator[SignalFinding]:
+    def _deferred(self, graph: Graph) -> Iterator[SignalFinding]:
         """The rules of deferred waits: those of the text, and the number of conditions on real loop bounds."""
+        u = graph.u
         defers = [n for n, e in enumerate(u.events) if e.kind == "defer"]
         for f in self.program.functions:
             for d in deferred_problems(f):
@@ -257,13 +272,14 @@ class _Check:
                 witness = None
                 if at is not None:
                     wanted = {u.events[at].rank: u.position[at] + 1}
-                    witness = witness_of(u, wanted, Expect("reached", first=u.step(at)))
+                    witness = witness_of(graph, wanted, Expect("reached", first=u.step(at)))
                 spans = (d.span,) if d.span is not None else ()
                 yield SignalFinding("defer-misuse", d.message, self.setting, (), (), (), d.reason, d.hint, spans=spans,
                                     witness=witness)  # fmt: skip
-        yield from self._many_conditions(u)
+        yield from self._many_conditions(graph)
 
-    def _many_conditions(self, u: Unrolled) -> Iterator[SignalFinding]:
+    def _many_conditions(self, graph: Graph) -> Iterator[SignalFinding]:
+        u = graph.u
         for rank, numbers in enumerate(u.by_rank):
             open_ = 0
             for n in numbers:
@@ -271,7 +287,7 @@ class _Check:
                 open_ = open_ + 1 if kind == "defer" else 0 if kind == "wait" else open_
                 if open_ > MAX_CONDITIONS:
                     s = u.events[n].statement
-                    witness = witness_of(u, {rank: u.position[n] + 1}, Expect("reached", first=u.step(n)))
+                    witness = witness_of(graph, {rank: u.position[n] + 1}, Expect("reached", first=u.step(n)))
                     yield SignalFinding(
                         "defer-misuse", f"a task of rank {rank} registers more than {MAX_CONDITIONS} conditions",
                         self.setting, (rank,), (), () if s is None else (s,), witness=witness,

@@ -15,16 +15,16 @@ class FaultClass:
 
 
 _ROWS = (
+    FaultClass("wide-counter", "TG072", "a counter or a threshold does not fit INT32"),
+    FaultClass("defer-misuse", "TG071", "a deferred wait outside of what the runtime can keep"),
+    FaultClass("mixed-set-add", "TG063", "a Set may overwrite credits that were added"),
+    FaultClass("eq-on-counter", "TG064", "a fast peer may push the counter past the value"),
     FaultClass("deadlock", "TG051", "ranks wait for each other in a circle"),
     FaultClass("unsatisfiable-wait", "TG060", "fewer credits are ever given than the wait asks for"),
     FaultClass("wrong-cell", "TG065", "the cell notified is not the cell waited for, or the signal has a wrong form"),
     FaultClass("divergent-barrier", "TG066", "some ranks pass a barrier that others do not reach"),
-    FaultClass("mixed-set-add", "TG063", "a Set may overwrite credits that were added"),
-    FaultClass("eq-on-counter", "TG064", "a fast peer may push the counter past the value"),
     FaultClass("stale-signal", "TG062", "a wait passes on a credit that an earlier wait has taken, or on none"),
     FaultClass("credit-leak", "TG061", "a cell that is waited for is not zero at the end"),
-    FaultClass("wide-counter", "TG072", "a counter or a threshold does not fit INT32"),
-    FaultClass("defer-misuse", "TG071", "a deferred wait outside of what the runtime can keep"),
     FaultClass("notify-before-data", "TG068", "the notify is ahead of the write that it should release"),
     FaultClass("use-before-wait", "TG069", "the access is ahead of the wait that should guard it"),
     FaultClass("unordered", "TG067", "two ranks touch the same bytes, one writes, and no path orders them"),

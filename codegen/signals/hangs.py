@@ -45,7 +45,7 @@ def hangs(program: Program, graph: Graph, relaxed: Unrolled | None) -> Iterator[
 def _witness(graph: Graph, stuck: list[Stuck]) -> Witness:
     u = graph.u
     numbers = [u.by_rank[s.rank][-1] for s in stuck if u.by_rank[s.rank]]
-    return witness_of(u, graph.past(numbers), Expect("stuck", tuple(s.rank for s in stuck)))
+    return witness_of(graph, graph.past(numbers), Expect("stuck", tuple(s.rank for s in stuck)))
 
 
 def _base(graph: Graph, word: str, message: str, stuck: list[Stuck], **more: object) -> SignalFinding:

@@ -36,7 +36,7 @@ def line_faults(graph: Graph) -> Iterator[SignalFinding]:
         u = graph.u
         first, second = u.events[a], u.events[b]
         statements = tuple(e.statement for e in (second, first) if e.statement is not None)
-        witness = witness_of(u, graph.past((b,)), Expect("order", first=u.step(b), second=u.step(a)))
+        witness = witness_of(graph, graph.past((b,)), Expect("order", first=u.step(b), second=u.step(a)), a)
         yield SignalFinding(
             "shared-line", f"ranks {first.rank} and {second.rank} write into line {line} of {window} on rank {owner}",
             u.setting, tuple(sorted({first.rank, second.rank})), (f"{window} line {line} of rank {owner}",), statements,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ...ir.ranks_events import Event
 from ...ir.ranks_memory import Region
 from .cells import Graph
 from .protocol import finding
@@ -48,8 +49,7 @@ def _publish(graph: Graph, numbers: list[int]) -> Iterator[SignalFinding]:
         e = u.events[n]
         if e.kind == "invalidate":
             for p in pending:
-                here = replace(p.region, owner=e.rank)
-                p.cleaned |= not e.reads or any(here.overlaps(r) for r in e.reads)
+                p.cleaned |= not e.reads or any(_cleans(u.events[p.event], p.region, r) for r in e.reads)
         elif e.kind == "fence":
             pending = [p for p in pending if not p.cleaned]
         elif e.kind == "notify" and e.cell is not None and e.cell.owner != e.rank:
@@ -59,6 +59,15 @@ def _publish(graph: Graph, numbers: list[int]) -> Iterator[SignalFinding]:
                 pending.remove(late)
         if e.writes and e.kind != "collective":
             pending += [_Pending(n, w) for w in e.writes if w.window not in u.signals]
+
+
+def _cleans(write: Event, written: Region, region: Region) -> bool:
+    """Return whether invalidating a region of the own slice cleans a write: of scalar stores whole lines are cached."""
+    if written.window != region.window:
+        return False
+    if write.statement is not None and write.statement.name == "tensor.write":
+        return bool(written.lines() & region.lines())
+    return replace(written, owner=region.owner).overlaps(region)
 
 
 def _reader(graph: Graph, p: _Pending, notify: int) -> int | None:

@@ -10,6 +10,7 @@ from ...ir.ranks_memory import Cell
 from ...ir.types import TensorType
 from .cells import Graph, Use, needs
 from .report import Expect, SignalFinding
+from .unroll import Unrolled
 from .witness import witness_of
 
 INT32_MAX = 2**31 - 1
@@ -46,7 +47,7 @@ def finding(
     others = tuple(graph.u.events[n] for n in also)
     statements = tuple(s for s in (e.statement, *(o.statement for o in others)) if s is not None)
     ranks = tuple(sorted({e.rank, *(o.rank for o in others)}))
-    witness = witness_of(graph.u, graph.past((event, *also)), Expect("reached", first=graph.u.step(event)))
+    witness = witness_of(graph, graph.past((event, *also)), Expect("reached", first=graph.u.step(event)))
     cells = (name_of(cell),) if cell is not None else ()
     return SignalFinding(word, message, graph.u.setting, ranks, cells, statements, witness=witness, **more)  # type: ignore[arg-type]
 
@@ -130,7 +131,7 @@ def _stale_finding(graph: Graph, use: Use, n: int, earlier: int, taken: int) -> 
     if meant is None or graph.before(meant, n):
         return base
     expect = Expect("order", first=u.step(n), second=u.step(meant))
-    witness = witness_of(u, graph.past((n,)), expect)
+    witness = witness_of(graph, graph.past((n,)), expect, meant)
     statement = u.events[meant].statement
     statements = base.statements if statement is None else (*base.statements, statement)
     return SignalFinding(
@@ -145,7 +146,7 @@ def _leak(graph: Graph, use: Use) -> Iterator[SignalFinding]:
         return
     u = graph.u
     retired = [n for n in use.adds if u.events[n].rank == use.cell.owner and int(u.events[n].value or 0) < 0]
-    blamed = retired[-1] if retired else max(use.adds + use.sets)
+    blamed = _surplus(u, use) if not retired or _agrees(u, use) else retired[-1]
     given = [n for n in use.adds + use.sets if n != blamed][-1:]
     base = finding(
         graph, "credit-leak", f"{use.cell} holds {left} at the end", blamed, use.cell, tuple(given),
@@ -153,11 +154,24 @@ def _leak(graph: Graph, use: Use) -> Iterator[SignalFinding]:
         hint="the owner retires exactly the credits it was given: AtomicAdd(-N)",
     )  # fmt: skip
     c = use.cell
-    witness = witness_of(u, graph.past(use.adds + use.sets), Expect("left", cell=(c.window, c.owner, c.number)))
+    witness = witness_of(graph, graph.past(use.adds + use.sets), Expect("left", cell=(c.window, c.owner, c.number)))
     yield SignalFinding(
         base.word, base.message, u.setting, base.ranks, base.cells, base.statements, base.reason, base.hint, (), (),
         witness,
     )  # fmt: skip
+
+
+def _agrees(u: Unrolled, use: Use) -> bool:
+    """Return whether the owner retires what its waits ask for, so that the surplus is given by the others."""
+    asked = max((need for _, need in needs(use, u)), default=0)
+    return -use.taken(len(u.by_rank[use.cell.owner])) == asked
+
+
+def _surplus(u: Unrolled, use: Use) -> int:
+    """Return the last notify of another rank that no wait asks for: the first beyond, where one rank gives all."""
+    asked = max((need for _, need in needs(use, u)), default=0)
+    beyond = [n for given in use.credits.values() for n, total in given if total > asked]
+    return min(beyond) if beyond else max(use.adds + use.sets)
 
 
 def _forms(graph: Graph) -> Iterator[SignalFinding]:

@@ -13,7 +13,7 @@ from ...ir.ranks_events import Choice, Event, Finding
 from ...ir.ranks_flow import Request
 from ...ir.ranks_memory import Cell
 from ...ir.ranks_ops import ARRIVE, OTHER, PERFORM
-from ...ir.ranks_schedule import Fair, Pending, Schedule
+from ...ir.ranks_schedule import Pending, Schedule
 from ...ir.ranks_world import World
 from .report import Setting
 from .settings import inputs_for
@@ -60,6 +60,27 @@ class Unrolled:
         return self.events[number].rank, self.position[number]
 
 
+class _Turns:
+    """Runs a rank as far as it can go, then the next; writes are visible at once. Gives up after ``limit`` choices."""
+
+    name = "turns"
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.left, self._last = limit, limit, 0
+
+    def choose(self, ready: Sequence[int], pending: Pending) -> Choice:
+        """Return the last rank's oldest write, else that rank, else the first one; raises TG026 at the limit."""
+        self.left -= 1
+        if self.left < 0:
+            raise error("TG026", f"the program has more than {self.limit} events", hint="check fewer ranks or sizes")
+        writes = pending[self._last]
+        if writes:
+            return self._last, next(iter(writes))
+        if self._last not in ready:
+            self._last = ready[0]
+        return self._last
+
+
 class _Budget:
     """A schedule that gives up after a number of choices."""
 
@@ -78,7 +99,7 @@ def unroll(
     program: Program, setting: Setting, *, schedule: Schedule | None = None, relaxed: bool = False,
     budget: int = MAX_EVENTS,
 ) -> Unrolled:  # fmt: skip
-    """Return the events of a run under ``schedule`` (default: fair).
+    """Return the events of a run under ``schedule`` (default: rank by rank).
 
     ``relaxed``: no wait blocks and no rank waits at a collective, so that all statements of all ranks are seen; the
     order between ranks then means nothing. Raises TG026 beyond the budget, and what preparing the run raises.
@@ -88,7 +109,7 @@ def unroll(
         program, setting.ranks, inputs_for(f, setting), function=f.name, dims=dict(setting.dims), trace=True,
         undefined="allow",
     )  # fmt: skip
-    limited = _Budget(schedule or Fair(), 2 * budget)
+    limited = _Turns(2 * budget) if schedule is None else _Budget(schedule, 2 * budget)
     if relaxed:
         world.run(limited, {**PERFORM, **_PASSED}, _RELAXED_ARRIVE, OTHER)
     else:

@@ -11,6 +11,8 @@ from ...ir.diagnostics import TileggError
 from ...ir.program import Program
 from ...ir.ranks import Choice, RankResult, format_schedule, run_ranks
 from ...ir.ranks_events import Event
+from ...ir.ranks_memory import Cell
+from .cells import Graph
 from .report import Expect, SignalFinding, Step, Witness
 from .settings import inputs_for
 from .unroll import Unrolled, schedule_of
@@ -18,9 +20,99 @@ from .unroll import Unrolled, schedule_of
 _NO_STEP = ("deliver", "finish")
 
 
-def witness_of(u: Unrolled, wanted: Mapping[int, int], expect: Expect, then: Sequence[Choice] = ()) -> Witness:
-    """Return the witness that takes the first ``wanted[r]`` steps of each rank, then the choices ``then``."""
-    return Witness(u.setting, format_schedule([*schedule_of(u, wanted), *then]), expect)
+def witness_of(graph: Graph, wanted: Mapping[int, int], expect: Expect, without: int | None = None) -> Witness:
+    """Return the witness that takes the first ``wanted[r]`` steps of each rank.
+
+    Where these do not suffice because a cell has several producers, more steps are added, but not event ``without``;
+    where no such steps are known, the whole run is taken.
+    """
+    u = graph.u
+    loose = any(use.outside for use in graph.uses.values())
+    choices = None if loose and expect.kind == "stuck" else _choices(graph, dict(wanted), without)
+    if choices is None:
+        choices = [c for _, cs in u.choices for c in cs]
+    return Witness(u.setting, format_schedule(choices), expect)
+
+
+def _choices(graph: Graph, wanted: dict[int, int], without: int | None) -> list[Choice] | None:
+    u = graph.u
+    order = [n for n, e in enumerate(u.events) if u.position[n] < wanted.get(e.rank, 0)]
+    if _blocked(u, order) is None:
+        return schedule_of(u, wanted)
+    for _ in range(64):
+        order = _arranged(u, wanted)
+        blocked = next((n for n in _next(u, wanted, order)), None)
+        if blocked is None:
+            return _choices_of(u, order)
+        more = _producer(graph, blocked, wanted, without)
+        if more is None:
+            return None
+        for rank, count in graph.past((more,)).items():
+            wanted[rank] = max(wanted.get(rank, 0), count)
+    return None
+
+
+def _holds(u: Unrolled, n: int, cells: dict[Cell, int]) -> bool:
+    """Return whether an event can happen, and note what it does to its cell."""
+    e = u.events[n]
+    if e.cell is None:
+        return True
+    held = cells.get(e.cell, 0)
+    if e.kind == "wait":
+        return held == e.value if e.word == "eq" else held >= int(e.value or 0)
+    if e.kind == "notify":
+        cells[e.cell] = int(e.value or 0) if e.word == "set" else held + int(e.value or 0)
+    return True
+
+
+def _blocked(u: Unrolled, order: Sequence[int]) -> int | None:
+    cells: dict[Cell, int] = {}
+    return next((n for n in order if not _holds(u, n, cells)), None)
+
+
+def _arranged(u: Unrolled, wanted: Mapping[int, int]) -> list[int]:
+    """Return the wanted steps in an order in which every wait holds, as far as there is one."""
+    cells: dict[Cell, int] = {}
+    at = dict.fromkeys(wanted, 0)
+    out: list[int] = []
+    moved = True
+    while moved:
+        moved = False
+        for r, count in wanted.items():
+            while at[r] < count and _holds(u, u.by_rank[r][at[r]], cells):
+                out.append(u.by_rank[r][at[r]])
+                at[r] += 1
+                moved = True
+    return out
+
+
+def _next(u: Unrolled, wanted: Mapping[int, int], order: Sequence[int]) -> list[int]:
+    """Return the waits at which ranks stand before they have taken what is wanted of them."""
+    done = dict.fromkeys(wanted, 0)
+    for n in order:
+        done[u.events[n].rank] += 1
+    return [u.by_rank[r][done[r]] for r in sorted(wanted) if done[r] < wanted[r]]
+
+
+def _producer(graph: Graph, wait: int, wanted: Mapping[int, int], without: int | None) -> int | None:
+    """Return a further credit for a wait that needs no event the witness must do without."""
+    u = graph.u
+    use = graph.uses.get(u.events[wait].cell) if u.events[wait].cell is not None else None  # type: ignore[arg-type]
+    if use is None:
+        return None
+    for n in use.adds:
+        fresh = u.position[n] >= wanted.get(u.events[n].rank, 0) and not graph.before(wait, n)
+        if fresh and (without is None or (n != without and not graph.before(without, n))):
+            return n
+    return None
+
+
+def _choices_of(u: Unrolled, order: Sequence[int]) -> list[Choice]:
+    """Return the choices of steps in a given order, each with the deliveries that followed it in the run."""
+    lanes: dict[int, list[tuple[Choice, ...]]] = {}
+    for rank, choices in u.choices:
+        lanes.setdefault(rank, []).append(choices)
+    return [c for n in order for c in lanes[u.events[n].rank][u.position[n]]]
 
 
 @dataclass(frozen=True)
