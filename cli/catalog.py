@@ -47,9 +47,10 @@ def add(verbs: Verbs) -> None:
         "ops",
         ops,
         "list the operations with their operands, mnemonics and legality per target",
-        "  tilegg ops\n  tilegg ops tile.row_max\n  tilegg ops --json",
+        "  tilegg ops\n  tilegg ops tile.row_max\n  tilegg ops --scalar\n  tilegg ops --json",
     )
     p.add_argument("name", metavar="NAME", nargs="?", help="one operation, or a part of several names")
+    p.add_argument("--scalar", action="store_true", help="the classification of scalar and SIMT operations")
     p.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -215,6 +216,11 @@ def ops(args: Namespace, console: Console) -> int:
 
     console.json_stdout = args.json
     chosen = _chosen_ops(args.name)
+    if args.scalar:
+        from .scalars import classification
+
+        _print(args, *classification([d for d in chosen if d.scalar is not None and d.scalar.group]))
+        return 0
     known = [load_target(name) for name in target_names()]
     rows = [_op_row(decl, known) for decl in chosen]
     one = args.name is not None and len(rows) == 1

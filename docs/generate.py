@@ -16,6 +16,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 from tilegg import TileggError, emit, load_target, lower, parse
 from tilegg.cli import main as run_cli
@@ -28,6 +29,7 @@ from tilegg.rules.target import target_names
 
 ROOT = Path(__file__).parent.parent
 CONSOLE = re.compile(r"```console\n\$ (tilegg [^\n]*)\n.*?```", re.S)
+SCALARS = re.compile(r"<!-- scalar (\w+) -->.*?<!-- end -->", re.S)
 GAINS = re.compile(r"<!-- gains -->.*?(?=\n\n(?!\|))", re.S)
 
 
@@ -126,6 +128,45 @@ def diagnostics() -> str:
     return "\n".join(lines) + "\n"
 
 
+def scalar_table(match: re.Match[str]) -> str:
+    """Return one table of docs/scalar.md: ``groups`` lists every operation, ``which`` answers scalar or pto."""
+    from tilegg.cli.scalars import classification_row, intrinsics_text, types_text
+
+    kind = match.group(1)
+    rows = [classification_row(d) for d in OPS.values() if d.scalar is not None and d.scalar.group]
+    lines = [f"<!-- scalar {kind} -->"]
+    if kind == "which":
+        lines += ["| write | instead of | for | because |", "|---|---|---|---|"]
+        for r in sorted((r for r in rows if r["instead"]), key=lambda r: (r["group"], r["name"])):
+            lines.append(f"| `{r['instead']}` | `{r['name']}` | {types_text(r['types'])} | {r['differences']} |")
+    else:
+        lines += _layers(rows, intrinsics_text, types_text)
+    return "\n".join([*lines, "<!-- end -->"])
+
+
+#: Sections of the scalar page and the groups of operations in them.
+LAYERS = {"Scalar operations": "ABCE", "SIMT execution operations": "HIJ", "Target-specific scalar operations": "BCDEK",
+          "Memory and atomic operations": "FG"}  # fmt: skip
+
+
+def _layers(rows: list[dict[str, Any]], intrinsics: Any, types: Any) -> list[str]:
+    lines: list[str] = []
+    for title, groups in LAYERS.items():
+        plain = title == "Scalar operations"
+        target = title.startswith("Target")
+        head = "operation | group | domain | needs | types | packed | effect | LLVM | conclusion | differences"
+        lines += ["", f"### {title}", "", f"| {head} |", "|" + "---|" * 10]
+        for r in sorted(rows, key=lambda r: (r["group"], r["name"])):
+            if r["group"] not in groups or (plain and not r["name"].startswith("scalar.")):
+                continue
+            if target and not r["name"].startswith("pto."):
+                continue
+            cells = (f"`{r['name']}`", r["group"], r["domain"], r["capability"], types(r["types"]),
+                     " ".join(r["packed"]), r["effect"], intrinsics(r), r["conclusion"], r["differences"])  # fmt: skip
+            lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
 TABLES = {"operations.md": operations, "rules.md": rules, "targets.md": targets, "diagnostics.md": diagnostics}
 
 
@@ -138,6 +179,7 @@ def generated() -> dict[Path, str]:
             continue
         text = path.read_text()
         filled = CONSOLE.sub(console_block, text)
+        filled = SCALARS.sub(scalar_table, filled)
         if "<!-- gains -->" in filled:
             filled = GAINS.sub(lambda _: gains(), filled)
         out[path] = filled
