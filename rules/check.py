@@ -25,8 +25,20 @@ from ..ir.tilearray import Arr
 from ..ir.types import ScalarType
 from . import library as _library  # noqa: F401  (declares the rules)
 from .check_bound import bound_failures, operand_of
-from .check_eval import Assignment, Role, Unfit, Valued, evaluate, scalar_variables, value_variables
-from .facts import BOUNDS, FACTS, dtype_holds, infinity_kept, literal_holds
+from .check_contracted import contracted_failures
+from .check_draw import aim
+from .check_eval import (
+    OTHER_CHOICES,
+    Assignment,
+    Role,
+    Unfit,
+    Valued,
+    evaluate,
+    operations_of,
+    scalar_variables,
+    value_variables,
+)
+from .facts import BOUNDS, FACTS, MAGNITUDE, dtype_holds, infinity_kept, literal_holds
 from .rule import RULES, Condition, Rule, Term, Var
 from .terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS, DTYPE_CODES, MODE_CODES
 
@@ -113,6 +125,8 @@ def _instance(rule: Rule, rng: np.random.Generator, tally: _Tally) -> None:
     try:
         where = roles(rule, codes, rng)
         values, exhaustive = draw_values(where, _dtypes_of(codes), rng)
+        aimed = aim(rule, codes, values, rng)
+        exhaustive &= not aimed
         keep = _selected(rule, codes, values)
         if keep is not None:
             values = {v: x.select(keep) for v, x in values.items()}
@@ -133,6 +147,9 @@ def _instance(rule: Rule, rng: np.random.Generator, tally: _Tally) -> None:
         tally.failures.append(f"{rule.name} with {show_codes(codes)}: no program contains the right side: {why}")
         return
     compare(rule, codes, values, left, right, tally)
+    if (operations_of(rule.lhs) | operations_of(rule.rhs)) & set(OTHER_CHOICES):
+        left, right = (evaluate(side, codes, values, other=True) for side in (rule.lhs, rule.rhs))
+        compare(rule, codes, values, left, right, tally)
 
 
 def compare(
@@ -142,6 +159,9 @@ def compare(
     shown = show_codes(codes)
     if rule.bound is not None:
         tally.failures += bound_failures(rule.name, rule.bound, operand_of(rule, values), left, right)
+        return
+    if rule.contract == "contracted":
+        tally.failures += contracted_failures(rule, values, left, right)
         return
     if left.type != right.type:
         tally.failures.append(f"{rule.name} with {shown}: {left.type} on the left, {right.type} on the right")
@@ -201,6 +221,8 @@ def draw_codes(rule: Rule, rng: np.random.Generator) -> Assignment:
                 out[v] = int(rng.choice(list(MODE_CODES.values())))
             case "saturation":
                 out[v] = int(rng.integers(len(CODE_SATURATIONS)))
+            case "rest":
+                out[v] = int(rng.integers(6))
             case _:
                 out[v] = 0
     return out
@@ -225,7 +247,7 @@ def roles(rule: Rule, codes: Assignment, rng: np.random.Generator) -> dict[Var, 
     found = value_variables(rule.lhs, codes, literals, free)
     for c in rule.when:
         subject = c.args[0]
-        if c.relation == "typed" and isinstance(subject, Var) and found.get(subject, ("tile",))[0] == "tile":
+        if c.relation in ("typed", "windows") and isinstance(subject, Var) and found.get(subject, ("tile",))[0] == "tile":
             (code, *_) = _codes_of(c, codes)
             found[subject] = ("tile", CODE_DTYPES[code])
     return found
@@ -325,6 +347,17 @@ def _within(array: Arr, src: DType, code: int) -> Arr:
     return result
 
 
+def _small_integers(array: Arr, src: DType) -> Arr:
+    numbers = decode(array, src)
+    result: Arr = _never_negative_zero(array, src) & (np.abs(numbers.astype(np.float64)) <= MAGNITUDE)
+    return result & (numbers == np.floor(numbers.astype(np.float64)))
+
+
+def _not_negative(array: Arr, src: DType) -> Arr:
+    result: Arr = decode(array, src) >= 0
+    return result
+
+
 #: Conditions that only literals can satisfy (see ``facts.literal_holds``).
 _LITERAL_CONDITIONS = ("literal", "nonzero")
 
@@ -335,6 +368,8 @@ VALUE_CONDITIONS: dict[str, Callable[..., Arr]] = {
     "within": _within,
     "ordered": _never_nan,
     "one_zero": _never_negative_zero,
+    "index": _small_integers,
+    "positive": _not_negative,
 }
 
 
@@ -349,7 +384,7 @@ def draw_values(
     ``where``: what each variable stands for; masks are left out. ``others``: dtypes whose boundaries matter.
     """
     tiles = [v for v, (kind, _) in where.items() if kind == "tile"]
-    out = {v: Valued.scalar(_any(dtype, others, 1, rng)[0], dtype) for v, (kind, dtype) in where.items()
+    out = {v: Valued.scalar(_one(dtype, others, rng), dtype) for v, (kind, dtype) in where.items()
            if kind == "scalar"}  # fmt: skip
     exhaustive = all(kind != "scalar" for kind, _ in where.values()) and _listable([where[v][1] for v in tiles])
     if exhaustive:
@@ -359,6 +394,12 @@ def draw_values(
         arrays = [_any(where[v][1], others, WIDTH, rng) for v in tiles]
     out.update({v: Valued.tile(a, where[v][1]) for v, a in zip(tiles, arrays)})
     return out, exhaustive
+
+
+def _one(dtype: DType, others: list[DType], rng: np.random.Generator) -> Any:
+    """Return one element for a scalar: half of them zeros, ends, infinities and NaN."""
+    pool = extreme_values(dtype) if rng.random() < 0.5 else _any(dtype, others, 8, rng)
+    return rng.choice(pool)
 
 
 def _listable(dtypes: list[DType]) -> bool:

@@ -14,10 +14,12 @@ from ..ir.diagnostics import TileggError
 from ..ir.dtypes import FP32, UINT8, DType
 from ..ir.interp_eval import eval_op
 from ..ir.op import OPS, Call, Kind, OpDecl
+from ..ir.ops._math import scalar_like
 from ..ir.ops._result import mask_of
 from ..ir.program import Const, Value
 from ..ir.tilearray import Arr, padded
 from ..ir.types import ScalarType, TileType, scalar, static, tile
+from .check_dims import fill_lists
 from .rule import Pattern, Term, Var
 from .terms import (
     CODE_DTYPES,
@@ -87,14 +89,18 @@ class Valued:
         return f"{decode(one, self.dtype)[0].item()!r} (0x{one.tobytes()[::-1].hex()})"
 
 
-def evaluate(p: Pattern, codes: Assignment, values: Mapping[Var, Valued]) -> Valued:
-    """Return the value of a pattern; raises :class:`Unfit`."""
+def evaluate(p: Pattern, codes: Assignment, values: Mapping[Var, Valued], other: bool = False) -> Valued:
+    """Return the value of a pattern; raises :class:`Unfit`.
+
+    ``other``: where the documents leave open what max and min give for NaN and for zeros of both signs, take
+    the other choice (see :data:`OTHER_CHOICES`). No rule may depend on it.
+    """
     if isinstance(p, Var):
         return values[p]
     if p.op == LITERAL:
         return _literal(*(codes[a] if isinstance(a, Var) else a for a in p.args))
     decl = OPS[p.op]
-    children = [evaluate(c, codes, values) for c in p.children]
+    children = [evaluate(c, codes, values, other) for c in p.children]
     operands: list[Any] = [None] * len(decl.operand_params)
     types: list[Any] = [None] * len(decl.operand_params)
     known: list[Any] = [None] * len(decl.operand_params)
@@ -105,13 +111,22 @@ def evaluate(p: Pattern, codes: Assignment, values: Mapping[Var, Valued]) -> Val
         if isinstance(child.type, ScalarType):
             known[position] = Const(operands[position], child.dtype)
     args = [codes[a] if isinstance(a, Var) else a for a in p.args]
+    # A variable for the rest of an operation: dims are made up to fit, by the seed drawn for it.
+    made_up = next((codes[a] for a in p.args if isinstance(a, Var) and a.kind == "rest"), None)
+    if made_up is not None:
+        args[signature(decl).index("rest")] = -1
+        fill_lists(decl, made_up, types, values, known, operands)
     attrs = _attributes(decl, args)
+    if made_up is not None and "dtype" in decl.by_name:
+        attrs["dtype"] = CODE_DTYPES[args[0]]
     try:
         result = decl.result(Call(decl, tuple(known), {**decl.defaults, **attrs}, None))
         if not isinstance(result, TileType) or result.dtype is not CODE_DTYPES[args[0]]:
             raise Unfit
         if p.op == "tile.cast" and children[0].dtype is not CODE_DTYPES[args[2]]:
             raise Unfit
+        if other and p.op in OTHER_CHOICES:
+            return Valued(_other_choice(p.op, children), result)
         out = eval_op(decl, operands, types, attrs, result)
     except TileggError as problem:
         raise Unfit from problem
@@ -121,6 +136,26 @@ def evaluate(p: Pattern, codes: Assignment, values: Mapping[Var, Valued]) -> Val
 def _literal(kind: int, bits: int) -> Valued:
     value, dtype = literal_value(kind, bits)
     return Valued(np.array([value]), scalar(dtype))
+
+
+#: Operations of which NaN and the sign of zero are left open; the name of what is taken then.
+OTHER_CHOICES = {
+    "tile.maximum": "fmax", "tile.maximums": "fmax", "tile.minimum": "fmin", "tile.minimums": "fmin",
+}  # fmt: skip
+
+
+def _other_choice(op: str, children: list[Valued]) -> Arr:
+    """The operand that is no NaN; of two zeros, -0 as the larger and +0 as the smaller one."""
+    a, b = (c.data for c in children)
+    dtype = children[0].dtype
+    if isinstance(children[1].type, ScalarType):
+        b = np.asarray(scalar_like(_run_time(children[1]), dtype))
+    a, b = np.broadcast_arrays(a, b)
+    picked: Arr = getattr(np, OTHER_CHOICES[op])(a, b).astype(dtype.storage)
+    if not dtype.is_float:
+        return picked
+    wanted = np.signbit(a) if OTHER_CHOICES[op] == "fmax" else ~np.signbit(a)
+    return np.where((a == 0) & (b == 0), np.where(wanted, a, b), picked)
 
 
 def _run_time(v: Valued) -> Any:
@@ -143,11 +178,18 @@ def _attributes(decl: OpDecl, args: list[int]) -> dict[str, Any]:
                 attrs["saturation_mode"] = CODE_SATURATIONS[code]
             case "compare":
                 attrs["cmp_type"] = code
-            case "rest":
+            case "rest" if code >= 0:
                 attrs.update(rest_of(code)[0])
     if decl.name == "tile.cast":
         attrs["target_type"] = CODE_DTYPES[args[0]]
     return attrs
+
+
+def operations_of(p: Pattern) -> set[str]:
+    """Return the names of the operations in a pattern."""
+    if isinstance(p, Var):
+        return set()
+    return {p.op}.union(*map(operations_of, p.children))
 
 
 def scalar_variables(p: Pattern) -> set[Var]:
