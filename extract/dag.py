@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from .choices import Choice, Problem, Solution, reachable
+from .islands import islands
 from .reduce import reduce
 
 __all__ = [
@@ -194,7 +195,7 @@ BRANCH_WORK = 12_000
 
 def solve(p: Problem) -> Solution:
     """Reduce, then greedy and local search on what is open, then a short branch and bound to prove it."""
-    small = reduce(p)
+    small = reduce(islands(p))
     chosen = {c: options[0] for c, options in small.classes.items()}
     priced = cost_of(chosen, small.roots) if not small.open else None
     if priced is not None:

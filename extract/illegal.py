@@ -53,10 +53,31 @@ def _diagnose(op: Op, graph: Graph, c: int, pricer: Pricer) -> Diagnostic:
     if op.name == "tile.cast":
         return _diagnose_cast(op, graph, c, pricer, target)
     node = next(n for n in graph.classes[c] if n.origin >= 0)
+    if node.decl is not None and node.decl.composite:
+        return _diagnose_composite(op, graph, c, pricer, target)
     price = pricer.node(graph, node)
     reason = price.reason if isinstance(price, Refusal) else "no operand form is legal"
     hint = price.hint if isinstance(price, Refusal) and price.hint else "cast to a dtype the operation takes"
     return Diagnostic("TG022", f"{op.name} is not legal on {target}", op.span, reason, hint)
+
+
+def _diagnose_composite(op: Op, graph: Graph, c: int, pricer: Pricer, target: str) -> Diagnostic:
+    """Name what stands in the way of the operations that could take the composite's place."""
+    found: dict[str, None] = {}
+    seen, front = {c}, [c]
+    while front and not found:
+        inner: list[int] = []
+        for k in front:
+            for node in graph.classes[k]:
+                price = pricer.node(graph, node)
+                if node.decl is not None and isinstance(price, Refusal) and not node.decl.composite:
+                    found[price.reason] = None
+                elif not isinstance(price, Refusal):
+                    inner += [x for x in node.children if x not in seen]
+        seen.update(inner)
+        front = inner
+    reason = "; ".join(found) or "no rule gives other operations for these operands"
+    return Diagnostic("TG022", f"{op.name} is not legal on {target}", op.span, reason, "cast to a dtype it takes there")
 
 
 def _diagnose_cast(op: Op, graph: Graph, c: int, pricer: Pricer, target: str) -> Diagnostic:

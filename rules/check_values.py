@@ -18,11 +18,12 @@ from ..ir import ops as _ops  # noqa: F401  (registers the operations)
 from ..ir import valueset as vs
 from ..ir.convert import ROUND_MODES, decode, encode
 from ..ir.diagnostics import TileggError
-from ..ir.dtypes import DTYPES, INDEX, DType
+from ..ir.dtypes import DTYPES, INDEX, UINT8, DType
 from ..ir.inputs import extreme_values
 from ..ir.interp_eval import eval_op
 from ..ir.members import contains
 from ..ir.op import OPS, Call, Kind, OpDecl
+from ..ir.ops._result import mask_of
 from ..ir.program import Const
 from ..ir.samples import hostile, random_bits
 from ..ir.tilearray import Arr, TileArray
@@ -144,7 +145,11 @@ def _operands(decl: OpDecl, dtype: DType, width: int, rng: np.random.Generator) 
     scalars = decl.name.startswith("scalar.")
     vector = [i for i, p in enumerate(decl.operand_params) if p.name in ("row_vec", "col_vec")]
     for i, p in enumerate(decl.operand_params):
-        if p.kind is Kind.TILE:
+        if p.name == "mask":
+            t = mask_of(tile((1, width), dtype))
+            operands.append(_Array(random_bits(UINT8, rng, (width + 7) // 8).reshape(1, -1), t))
+            types.append(t)
+        elif p.kind is Kind.TILE:
             shape = (1, 1) if i in vector and "row" in decl.name else (1, width)
             t = tile(shape, dtype)
             operands.append(_Array(draw(dtype, shape[1], rng).reshape(shape), t))

@@ -35,7 +35,7 @@ CONTRACTS: dict[str, str] = {
     "relaxed": "reassociation and reciprocals",
 }
 
-VarKind = Literal["value", "dtype", "mode", "saturation", "shape", "int"]
+VarKind = Literal["value", "dtype", "mode", "saturation", "shape", "rest", "int"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,14 @@ class Term:
     op: str
     args: tuple[Var | int, ...]
     children: tuple[Pattern, ...]
+
+    def __hash__(self) -> int:
+        # Kept: recipes share subpatterns, so that hashing anew at every level would take exponential time.
+        known: int | None = self.__dict__.get("_hash")
+        if known is None:
+            known = hash((self.op, self.args, self.children))
+            object.__setattr__(self, "_hash", known)
+        return known
 
 
 Pattern = Term | Var
@@ -194,7 +202,8 @@ def show(p: Pattern) -> str:
 
 def _show_literal(p: Term) -> str:
     kind, bits = p.args
-    assert isinstance(kind, int) and isinstance(bits, int)
+    if not (isinstance(kind, int) and isinstance(bits, int)):
+        return "literal"
     value, _ = literal_value(kind, bits)
     return f"{value:.9g}" if isinstance(value, float) else str(value)
 
@@ -215,4 +224,5 @@ dtypes = Names("dtype")
 modes = Names("mode")
 saturations = Names("saturation")
 shapes = Names("shape")
+rests = Names("rest")
 integers = Names("int")

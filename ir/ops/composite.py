@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import valueset as vs
 from ..dtypes import FP32, UINT8, DType
 from ..op import AnyValue, Array, Call, Env, Tile, op
 from ..packing import unpack_mask
@@ -164,3 +165,8 @@ def select(mask: Tile, on_true: AnyValue, on_false: AnyValue, *, env: Env) -> An
     ]
     shape = next(x.shape for x in sides if isinstance(x, np.ndarray) and x.ndim)
     return np.where(unpack_mask(mask, shape[-1]), *sides)
+
+
+@select.facts
+def _(mask: vs.ValueSet, on_true: vs.ValueSet, on_false: vs.ValueSet, *, call: vs.Call) -> vs.ValueSet:
+    return vs.union(vs.scalar_like(on_true, call.dtype), vs.scalar_like(on_false, call.dtype), call=call)

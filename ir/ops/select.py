@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import valueset as vs
 from ..dtypes import UINT8
 from ..op import Call, Compare, Env, Scalar, Scratch, Tile, op
 from ..packing import pack_mask, unpack_mask
@@ -58,6 +59,11 @@ def sel(mask: Tile, lhs: Tile, rhs: Tile, tmp: Scratch = None) -> Any:
     return np.where(unpack_mask(mask, lhs.shape[-1]), lhs, rhs)
 
 
+@sel.facts
+def _(mask: vs.ValueSet, lhs: vs.ValueSet, rhs: vs.ValueSet, *, call: vs.Call) -> vs.ValueSet:
+    return vs.union(lhs, rhs, call=call)
+
+
 def _sels_type(call: Call) -> Type:
     require_mask(call, 0, 1)
     return call.type(1)  # type: ignore[no-any-return]
@@ -67,3 +73,8 @@ def _sels_type(call: Call) -> Type:
 def sels(mask: Tile, src: Tile, tmp: Scratch, scalar: Scalar, *, env: Env) -> Any:
     """src where the mask bit is 1, else the scalar."""
     return np.where(unpack_mask(mask, src.shape[-1]), src, _math.scalar_like(scalar, env.dtype(1)))
+
+
+@sels.facts
+def _(mask: vs.ValueSet, src: vs.ValueSet, scalar: vs.ValueSet, *, call: vs.Call) -> vs.ValueSet:
+    return vs.union(src, vs.scalar_like(scalar, call.dtype), call=call)
