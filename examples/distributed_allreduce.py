@@ -1,5 +1,5 @@
 # Data-parallel gradients: every rank stages its own, all take the mean. The mode is left to the cost model.
-# Lowering replaces the collective by notify, wait and data movement; 5 ranks and more take a ring.
+# Lowering replaces the collective by notify, wait and data movement; on a2a3 a ring from five ranks on.
 import pypto.language as pl
 import pypto.language.distributed as pld
 

@@ -6,7 +6,7 @@ safe where a collective of all ranks lies between the call and the other use of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...ir.op import OPS
@@ -27,7 +27,7 @@ class Reuse:
         self._ops: list[tuple[Op, tuple[int, ...]]] = []
         self._spans: dict[int, tuple[int, int]] = {}
         self._loops: set[int] = set()
-        self._roots: dict[str, str] = {}
+        self._roots: dict[str, frozenset[str]] = {}
         self._at: dict[int, int] = {}
         self._number = 0
         self._collect(f.body, ())
@@ -50,7 +50,8 @@ class Reuse:
                 self._ops.append((s, chain))
                 continue
             if isinstance(s, For | While):
-                self._follow({c.arg.name: c.init for c in s.carried})
+                # Rounds may exchange carried windows, so each may be any of them.
+                self._follow([c.arg for c in s.carried], [c.init for c in s.carried])
             for inner in inner_blocks(s):
                 self._enter(s, inner, chain)
             self._results(s)
@@ -66,20 +67,23 @@ class Reuse:
     def _alias(self, s: Op) -> None:
         source = _window(s)
         if source is not None:
-            self._follow({r.name: source for r in s.results if _is_window(r)})
+            self._follow([r for r in s.results if _is_window(r)], [source])
 
     def _results(self, s: Statement) -> None:
-        if isinstance(s, For | While):
-            self._follow({r.name: c.init for r, c in zip(s.results, s.carried)})
-        elif isinstance(s, If):
-            last = s.then.statements[-1] if s.then.statements else None
-            if isinstance(last, Yield):
-                self._follow({r.name: o for r, o in zip(s.results, last.operands)})
+        if isinstance(s, For | While | If):
+            ends = [b.statements[-1] for b in inner_blocks(s) if b.statements]
+            given = [o for e in ends if isinstance(e, Yield) for o in e.operands]
+            if isinstance(s, For | While):
+                given += [c.init for c in s.carried]
+            self._follow(s.results, given)
 
-    def _follow(self, names: Mapping[str, Any]) -> None:
-        for name, o in names.items():
-            if isinstance(o, Value):
-                self._roots[name] = self._roots.get(o.name, o.name)
+    def _follow(self, values: Sequence[Value], given: Sequence[Any]) -> None:
+        """Note that each window among ``values`` may be any of the windows ``given``."""
+        roots = frozenset().union(*(self._root(o) for o in given if _is_window(o)))
+        self._roots.update((v.name, roots) for v in values if _is_window(v))
+
+    def _root(self, v: Value) -> frozenset[str]:
+        return self._roots.get(v.name, frozenset((v.name,)))
 
     # -- looking around ------------------------------------------------------------------------------------
 
@@ -89,7 +93,7 @@ class Reuse:
         _, chain = self._ops[at]
         target = _window(op)
         assert target is not None
-        root = self._roots.get(target.name, target.name)
+        root = self._root(target)
         place = at + step
         for number in (*reversed(chain), None):
             start, end = (0, len(self._ops)) if number is None else self._spans[number]
@@ -104,7 +108,7 @@ class Reuse:
             place = stop
         return False
 
-    def _first(self, places: Iterable[int], chain: tuple[int, ...], root: str, use: Any) -> bool | None:
+    def _first(self, places: Iterable[int], chain: tuple[int, ...], root: frozenset[str], use: Any) -> bool | None:
         """Return whether the first thing met is a use (true) or a barrier that is always passed (false)."""
         for i in places:
             op, where = self._ops[i]
@@ -113,16 +117,16 @@ class Reuse:
                 return bool(found)
         return None
 
-    def _touches(self, op: Op, root: str) -> bool:
-        return any(self._roots.get(v.name, v.name) == root for v in _windows(op))
+    def _touches(self, op: Op, root: frozenset[str]) -> bool:
+        return any(self._root(v) & root for v in _windows(op))
 
-    def _use_before(self, op: Op, root: str) -> bool | None:
+    def _use_before(self, op: Op, root: frozenset[str]) -> bool | None:
         name = _collective(op)
         if name in _CLEAN or (name and not self._touches(op, root)):
             return False
         return True if op.name not in _PASSIVE and self._touches(op, root) else None
 
-    def _use_after(self, op: Op, root: str) -> bool | None:
+    def _use_after(self, op: Op, root: frozenset[str]) -> bool | None:
         name = _collective(op)
         if name and not (name == "all_to_all_v" and self._touches(op, root)):
             return False

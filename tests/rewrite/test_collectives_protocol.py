@@ -280,3 +280,21 @@ class TestPrecision:
         given = [{"x": one(v).astype(ml_dtypes.bfloat16)} for v in (256, 1, 1, 1)]
         result = run_ranks(expand(kernel(params, body)), 4, given).check()
         assert {float(o["y"][0, 0]) for o in result.outputs} == {260.0}, "259 in FP32, rounded once"
+
+
+def test_windows_that_a_loop_exchanges_are_followed() -> None:
+    """Two windows in turn: each is pushed into anew two rounds after it has been read, behind a round of the other."""
+    body = """\
+    for i, (p, q) in pl.range(4, init_values=(w, v)):
+        r = pld.tensor.allgather(a, p, sig)
+        t = pl.store(pl.load(r, [0, 0], [3, 8]), [0, 0], y)
+        p_next, q_next = pl.yield_({order})
+"""
+    params = ["a: pl.Tensor[[1, 8], pl.FP32]", "w: pld.DistributedTensor[[NR, 8], pl.FP32]",
+              "v: pld.DistributedTensor[[NR, 8], pl.FP32]", SIG, "y: pl.Out[pl.Tensor[[3, 8], pl.FP32]]"]  # fmt: skip
+    for order in ("p, q", "q, p"):
+        made = expand(kernel(params, body.format(order=order)))
+        assert [w.operands[2] for w in waits(made)] == [Const(1), Const(2)]
+        for result in outcomes(made, 3, [{"a": one(r)} for r in range(3)], 12):
+            result.check()
+            assert all((o["y"] == np.arange(3)[:, None]).all() for o in result.outputs)
