@@ -80,10 +80,10 @@ def rules(args: Namespace, console: Console) -> int:
 
 def _chosen_rules(name: str | None) -> list[Rule]:
     from ..ir.diagnostics import error
-    from ..rules import casts
+    from ..rules import library
     from ..rules.rule import RULES
 
-    _ = casts  # importing the topics declares their rules
+    _ = library  # importing the topics declares their rules
     if name is None:
         return list(RULES.values())
     if name in RULES:
@@ -108,9 +108,10 @@ def _rule_row(r: Rule) -> dict[str, Any]:
 def _rule_text(r: Rule) -> str:
     from ..rules.rule import CONTRACTS
 
+    promise = f"  promised: {r.bound}; {r.bound.special}\n" if r.bound else ""
     return (
         f"{r.name}\n  {r.equation}\n  contract: {r.contract} ({CONTRACTS[r.contract]})\n"
-        f"  phase: {r.phase}\n  because {r.reason}\n"
+        f"  phase: {r.phase}\n  because {r.reason}\n{promise}"
     )
 
 

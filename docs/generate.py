@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
@@ -31,6 +32,7 @@ ROOT = Path(__file__).parent.parent
 CONSOLE = re.compile(r"```console\n\$ (tilegg [^\n]*)\n.*?```", re.S)
 SCALARS = re.compile(r"<!-- scalar (\w+) -->.*?<!-- end -->", re.S)
 GAINS = re.compile(r"<!-- gains -->.*?(?=\n\n(?!\|))", re.S)
+RECIPES = re.compile(r"<!-- recipes -->.*?(?=\n\n(?!\|))", re.S)
 
 
 def console_block(match: re.Match[str]) -> str:
@@ -71,6 +73,22 @@ def assembly() -> dict[Path, str]:
                 lowered = lower(parse(path.read_text(), f"examples/{path.name}"), name)
                 out[ROOT / "examples" / "pto" / f"{path.stem}.{name}.pto"] = emit(lowered, name)
     return out
+
+
+def recipes() -> str:
+    """Return the table of measured errors and costs of the recipes (``benchmarks/bench_recipes.py``)."""
+    known = json.loads((ROOT / "benchmarks" / "results" / "recipes.json").read_text())["recipes"]
+    names = target_names()
+    heads = ["recipe", *names, "error, contract", "error, documented", "largest ulp", "largest result"]
+    lines = ["<!-- recipes -->", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for name, row in known.items():
+        costs = [f"{row['cost'][t]['instructions']}, {row['cost'][t]['cycles']:.0f}" for t in names]
+        errors = [f"{row[k]['max_abs']:.3g} at {row[k]['at']:.9g}" for k in ("contract", "documented")]
+        top = row["documented"]["largest_result"]
+        largest = f"{top:.9g}" if top <= 1 else f"1 + {(top - 1) * 2**23:.2g} · 2^-23"
+        rest = [f"{row['documented']['max_ulp']:.3g}", largest]
+        lines.append(f"| {' | '.join([f'`{name}`', *costs, *errors, *rest])} |")
+    return "\n".join(lines)
 
 
 def operations() -> str:
@@ -180,6 +198,8 @@ def generated() -> dict[Path, str]:
         text = path.read_text()
         filled = CONSOLE.sub(console_block, text)
         filled = SCALARS.sub(scalar_table, filled)
+        if "<!-- recipes -->" in filled:
+            filled = RECIPES.sub(lambda _: recipes(), filled)
         if "<!-- gains -->" in filled:
             filled = GAINS.sub(lambda _: gains(), filled)
         out[path] = filled
