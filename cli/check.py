@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import Any
 
+from .words import dimension, rank_counts
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..codegen.signals import SignalReport
     from ..ir.diagnostics import Diagnostic
     from ..ir.program import Program
     from .console import Console
@@ -19,14 +22,22 @@ def add(verbs: Verbs) -> None:
     p = verbs.add(
         "check",
         check,
-        "read and verify a program",
-        "  tilegg check kernel.py\n  tilegg check kernel.py --json\n  tilegg check kernel.py --sarif -o kernel.sarif",
+        "read and verify a program, and what its ranks signal to each other",
+        "  tilegg check kernel.py\n"
+        "  tilegg check kernel.py --json\n"
+        "  tilegg check kernel.py --sarif -o kernel.sarif\n"
+        "  tilegg check ring.py --ranks 2,4,8 --svg ring.svg",
     )
     p.add_argument("input", metavar="IN", help="the program's text file, or - for stdin")
     form = p.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the findings as JSON")
     form.add_argument("--sarif", action="store_true", help="print the findings as a SARIF log")
     p.add_argument("-o", "--output", metavar="OUT", help="the file to write the findings to (default: stdout)")
+    add_ranks(p)
+    p.add_argument("--dim", metavar="NAME=N", type=dimension, action="append", default=[],
+                   help="the value of a dynamic size in the signal check; may be repeated")  # fmt: skip
+    p.add_argument("--svg", metavar="FILE", help="also draw the event graph of the first finding, or of a clean run")
+    p.add_argument("--html", metavar="FILE", help="also write a page with the findings and the drawing")
 
     p = verbs.add(
         "fmt",
@@ -38,17 +49,27 @@ def add(verbs: Verbs) -> None:
     p.add_argument("-o", "--output", metavar="OUT", help="the file to write (default: stdout)")
 
 
+def add_ranks(p: ArgumentParser) -> None:
+    """Add the option that says for how many ranks signals are checked."""
+    p.add_argument("--ranks", metavar="N,N", type=rank_counts,
+                   help="numbers of ranks to check (default: what static signals fix, else 2,3,4,8)")  # fmt: skip
+
+
 def check(args: Namespace, console: Console) -> int:
     """Report every finding; exit code 1 when there is an error among them."""
     from .files import write
 
     found, program = examine(args.input, console)
+    signals = None
+    if program is not None and all(d.severity != "error" for d in found):
+        signals = _signals(program, args, console)
+        found += _signal_problems(signals)
     problems = [d for d in found if d.severity != "remark"]
     ok = all(d.severity != "error" for d in problems)
     if args.json:
         from .console import json_text
 
-        write(args.output, json_text(_findings(problems, found, program, ok)))
+        write(args.output, json_text(_findings(problems, found, program, ok, signals)))
     elif args.sarif:
         from .. import __version__
         from ..ir.diagnostics import to_sarif
@@ -58,8 +79,48 @@ def check(args: Namespace, console: Console) -> int:
     else:
         console.report(found)
         if args.output is not None or ok:
-            write(args.output, _verdict(args.input, problems, program, ok))
+            write(args.output, _verdict(args.input, problems, program, ok) + _checked(signals, ok))
     return 0 if ok else 1
+
+
+def _signals(program: Program, args: Namespace, console: Console) -> SignalReport | None:
+    """Check what the ranks signal to each other, and draw it; ``None`` when they do not."""
+    from ..ir.ranks_flow import suspending
+
+    drawings = args.svg, args.html
+    if not suspending(program.functions) and not any(drawings):
+        return None
+    from ..codegen.signals import check_signals, draw_html, draw_svg
+    from .files import write
+
+    report = check_signals(program, args.ranks, dims=dict(args.dim))
+    if args.svg is not None:
+        write(args.svg, draw_svg(program, report))
+    if args.html is not None:
+        source = next(iter(console.sources.values()), "")
+        write(args.html, draw_html(program, report, f"Signals of {args.input}", source))
+    return report if suspending(program.functions) else None
+
+
+def _signal_problems(report: SignalReport | None) -> list[Diagnostic]:
+    if report is None:
+        return []
+    from dataclasses import replace
+
+    # Nothing is known to be wrong with what could not be unrolled.
+    return [
+        replace(d, severity="warning") if d.code == "TG074" else d for d in report.diagnostics()
+    ]
+
+
+def _checked(report: SignalReport | None, ok: bool) -> str:
+    certificate = report.certificate() if report is not None and ok else None
+    if certificate is None or not certificate["settings"]:
+        return ""
+    events = sum(c["events"] for c in certificate["settings"])
+    ranks = ", ".join(map(str, certificate["ranks"]))
+    limits = "".join(f"  {limit}\n" for limit in certificate["limits"])
+    return f"  signals: {certificate['verdict']} for {ranks} ranks, {events} events\n{limits}"
 
 
 def examine(path: str, console: Console) -> tuple[list[Diagnostic], Program | None]:
@@ -85,14 +146,18 @@ def _verified(program: Program) -> list[Diagnostic]:
 
 
 def _findings(
-    problems: Sequence[Diagnostic], found: Sequence[Diagnostic], program: Program | None, ok: bool
-) -> dict[str, Any]:
+    problems: Sequence[Diagnostic], found: Sequence[Diagnostic], program: Program | None, ok: bool,
+    signals: SignalReport | None,
+) -> dict[str, Any]:  # fmt: skip
+    of_signals = signals.findings if signals is not None else ()
+    plain = problems[: len(problems) - len(of_signals)]
+    shown = [{**_finding(d), **f.to_json(), "severity": d.severity} for d, f in zip(problems[len(plain) :], of_signals)]
     return {
         "schema": 1,
         "ok": ok,
-        "findings": [_finding(d) for d in problems],
+        "findings": [*map(_finding, plain), *shown],
         "remarks": [d.to_json() for d in found if d.severity == "remark"],
-        "certificate": _certificate(program) if ok and program is not None else None,
+        "certificate": _certificate(program, signals) if ok and program is not None else None,
     }
 
 
@@ -114,12 +179,14 @@ def _finding(d: Diagnostic) -> dict[str, Any]:
     }
 
 
-def _certificate(program: Program) -> dict[str, Any]:
+def _certificate(program: Program, signals: SignalReport | None) -> dict[str, Any]:
     """What was checked, and of how much."""
+    known = signals.certificate() if signals is not None else None
     return {
-        "checks": ["text", "structure", "types"],
+        "checks": ["text", "structure", "types", *(["signals"] if known is not None else [])],
         "functions": [f.name for f in program.functions],
         "statements": _size(program),
+        "signals": known,
     }
 
 

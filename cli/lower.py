@@ -5,11 +5,13 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
+from .check import add_ranks
 from .words import count, natural, seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..extract.lowered import Lowered
+    from ..ir.diagnostics import Diagnostic
     from ..ir.program import Program
     from .console import Console
     from .options import Verbs
@@ -40,6 +42,7 @@ def _add_lower(verbs: Verbs) -> None:
     )
     add_lowering_options(p)
     p.add_argument("-o", "--output", metavar="OUT", help="the file to write (default: stdout)")
+    add_ranks(p)
     p.add_argument(
         "--emit",
         choices=("pto", "ir", "json"),
@@ -135,6 +138,7 @@ def lower(args: Namespace, console: Console) -> int:
     program = clock.timed("parse", lambda: load(args.input, console))
     _show(args, console, "parse", program)
     result = lowered_of(program, args, console, clock)
+    clock.timed("signals", lambda: console.report(_gate(result, args)))
     text = clock.timed("emit", lambda: _emitted(result, args.emit))
     _show(args, console, "emit", text)
     results: list[tuple[str | None, str | bytes]] = [(args.output, text)]
@@ -167,7 +171,14 @@ def _emitted(result: Lowered, form: str) -> str:
         return json_text(to_json(result))
     from ..codegen.emit import emit
 
-    return emit(result)
+    return emit(result, signals=False)
+
+
+def _gate(result: Lowered, args: Namespace) -> list[Diagnostic]:
+    """Return the warnings of the signal check; raises its findings, before anything is written."""
+    from ..codegen.signals.gate import require_clean
+
+    return require_clean(result.program, args.ranks)
 
 
 def _report(result: Lowered, path: str, console: Console) -> str:

@@ -7,6 +7,8 @@ import math
 
 #: Largest tile extent that is taken as meant.
 _MAX_EXTENT = 1 << 24
+#: Largest number of ranks a program is unrolled for.
+_MAX_RANKS = 64
 
 
 def shape(text: str) -> tuple[int, ...]:
@@ -27,6 +29,14 @@ def count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 13 and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r:.40} is no positive integer")
     return int(text)
+
+
+def rank_counts(text: str) -> tuple[int, ...]:
+    """Read numbers of ranks: ``2,3,8``."""
+    counts = tuple(count(word) for word in text.split(","))
+    if max(counts) > _MAX_RANKS:
+        raise argparse.ArgumentTypeError(f"{text!r:.40}: at most {_MAX_RANKS} ranks are checked")
+    return counts
 
 
 def natural(text: str) -> int:

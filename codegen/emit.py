@@ -18,6 +18,7 @@ from ..ir.program import Function, Op, Program, walk
 from ..rules.target import Target, load_target
 from .emit_body import Body
 from .pto import api as pto
+from .signals.gate import require_clean
 
 #: Function kinds that start kernels instead of being one.
 _HOST_KINDS = ("Orchestration", "Group", "Graph")
@@ -29,16 +30,22 @@ def emit(
     target: str | Target | None = None,
     *,
     check: bool = True,
+    signals: bool = True,
     locations: bool = True,
     remarks: list[Diagnostic] | None = None,
 ) -> str:
     """Return the PTO assembly of a program, or of what :func:`tilegg.lower` returned.
 
     ``target``: a target or its name; a lowered program knows its own. ``check`` runs the dialect's verifier for
-    that architecture; ``locations`` writes ``loc("file":line:col)`` after each operation; ``remarks`` receives a
-    remark for every function left out. Raises :class:`TileggError`: TG023 for what cannot be written (with its
-    place and reason), TG017 for tiles that already have addresses, TG040 when there is no target.
+    that architecture, ``signals`` the check of what ranks signal to each other; ``locations`` writes
+    ``loc("file":line:col)`` after each operation; ``remarks`` receives a remark for every function left out. Raises
+    :class:`TileggError`: TG023 for what cannot be written (with its place and reason), TG017 for tiles that already
+    have addresses, TG040 when there is no target, and the findings of the signal check.
     """
+    if signals:
+        found = require_clean(getattr(program, "program", program))
+        if remarks is not None:
+            remarks += found
     with _without_collection():
         module = build_module(program, target, remarks)
         if check:

@@ -20,9 +20,9 @@ from .hangs import hangs
 from .lines import line_faults
 from .markers import marker_faults
 from .protocol import protocol_faults
-from .races import Race, blame, races, touched
+from .races import Race, blame, polls, races, touched
 from .report import Checked, Expect, Setting, SignalFinding, SignalReport, Witness
-from .settings import functions_to_check, rank_counts, sizes
+from .settings import cells_for, functions_to_check, rank_counts, sizes
 from .structure import INPUT, SCALAR, WINDOW, influences
 from .unroll import MAX_EVENTS, Unrolled, unroll
 from .witness import witness_of
@@ -43,7 +43,8 @@ def check_signals(
 ) -> SignalReport:
     """Return what is wrong with the signals, barriers and window accesses of a program, or its certificate.
 
-    ``ranks``: the numbers of ranks to unroll for (default: those that static signals fix, else 2, 3, 4 and 8).
+    ``ranks``: the numbers of ranks to unroll for (default: what static signals fix, else 2, 3, 4 and 8, as far as the
+    signals have cells).
     ``function``: check that one (default: host functions, else kernels that nobody calls). ``dims``: values of dynamic
     sizes. ``budget``: events a setting may have. Never raises for what a program does: what cannot be unrolled is a
     finding of class ``unchecked``.
@@ -54,14 +55,27 @@ def check_signals(
     marks = influences(program) if functions else frozenset()
     found: list[SignalFinding] = []
     checked: list[Checked] = []
+    small: list[str] = []
     for f in functions:
         for n in ranks if ranks is not None else rank_counts(program, f):
             for setting in _settings(program, f, n, dims or {}, marks):
                 check = _Check(program, setting, marks, budget, schedule_count)
-                found += check.run()
+                these = check.run()
+                if ranks is None and _too_many(program, f, n, these):
+                    small.append(f"its signals do not fit {n} ranks")
+                    continue
+                found += these
                 if check.summary is not None:
                     checked.append(check.summary)
-    return SignalReport(merged(found), tuple(checked), _limits(functions, marks, checked))
+    limits = (*_limits(functions, marks, checked), *dict.fromkeys(small))
+    return SignalReport(merged(found), tuple(checked), limits)
+
+
+def _too_many(program: Program, f: Function, n: int, found: Sequence[SignalFinding]) -> bool:
+    """Return whether a number of ranks nobody asked for is larger than the program's signals are made for."""
+    cells = cells_for(program, f)
+    kinds = {x.witness.expect.kind for x in found if x.witness is not None}
+    return cells is not None and n > cells and "fault" in kinds
 
 
 @contextmanager
@@ -88,8 +102,8 @@ def _limits(functions: Sequence[Function], marks: frozenset[str], checked: Seque
     out = []
     if INPUT in marks or SCALAR in marks:
         out.append(f"events depend on inputs: checked for {SAMPLES} samples of them")
-    if WINDOW in marks:
-        out.append("events depend on the contents of windows: checked under schedules, not proved")
+    if any("schedules" in c.method for c in checked):
+        out.append("what happens depends on the schedule: checked under some, not proved")
     free = sorted({f"{name} = {value}" for c in checked for name, value in c.setting.dims if value != c.setting.ranks})
     if free:
         out.append(f"dynamic sizes were taken as {', '.join(free)}")
@@ -139,13 +153,13 @@ class _Check:
             yield from hangs(self.program, graph, self._relaxed())
             return
         loose = any(use.outside for use in graph.uses.values())
-        if not loose:
-            yield from self._orders(graph)
+        racing = list(self._orders(graph)) if not loose else []
+        yield from racing
         yield from line_faults(graph)
         yield from marker_faults(graph)
         if loose:
             yield from self._searched(graph)
-        if loose or WINDOW in self.marks:
+        if loose or (WINDOW in self.marks and (racing or polls(graph))):
             yield from self._scheduled(loose)
         self.summary = Checked(
             self.setting, len(u.events), sum(e.kind == "wait" for e in u.events), len(graph.uses),

@@ -65,6 +65,15 @@ def touched(graph: Graph) -> dict[tuple[str, int], list[Access]]:
     return found
 
 
+def polls(graph: Graph) -> bool:
+    """Return whether a program reads signal cells as data.
+
+    Reads of other windows give the same in every schedule as soon as no conflicting accesses are unordered.
+    """
+    waited = {use.cell.window for use in graph.uses.values() if use.waits}
+    return any(r.window in waited for e in graph.u.events if e.kind != "invalidate" for r in e.reads)
+
+
 def races(graph: Graph, limit: int = 64) -> list[Race]:
     """Return unordered conflicting pairs, one for each pair of statements and kinds, up to ``limit``."""
     found: dict[object, Race] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from ...ir.dimexpr import evaluate
 from ...ir.dtypes import DType
 from ...ir.levels import HOST, level_of
-from ...ir.program import Function, Op, Param, Program, walk
+from ...ir.program import For, Function, Op, Param, Program, Value, flat_operands, walk
 from ...ir.ranks_flow import suspending
 from ...ir.ranks_signals import signal_names
 from ...ir.types import ScalarType, TensorType, TileType
@@ -36,20 +36,46 @@ def functions_to_check(program: Program) -> list[Function]:
 
 
 def rank_counts(program: Program, f: Function) -> tuple[int, ...]:
-    """Return the numbers of ranks to check: what static signals ``[N, 1]``, ``[N]`` or ``[2 (N - 1), N]`` fix."""
-    counts: set[int] = set()
+    """Return the numbers of ranks to check.
+
+    A static ring signal ``[2 (N - 1), N]`` fixes N; so does a static ``[N, 1]`` or ``[N]`` in a program that never asks
+    for the number of ranks. All others are checked for :data:`RANKS`.
+    """
+    rings: set[int] = set()
+    plain: set[int] = set()
+    for shape in _signal_shapes(program, f):
+        n = shape[-1]
+        if len(shape) == 2 and isinstance(n, int) and n > 1 and shape[0] in (2 * (n - 1), 2 * n - 1):
+            rings.add(n)
+        elif isinstance(shape[0], int) and shape[0] > 1:
+            plain.add(shape[0])
+    fixed = rings or (plain if not _asks_for_ranks(program) else set())
+    return tuple(fixed) if len(fixed) == 1 else RANKS
+
+
+def cells_for(program: Program, f: Function) -> int | None:
+    """Return the cells along the first axis of the smallest static signal: more ranks may not fit it."""
+    sizes = [shape[0] for shape in _signal_shapes(program, f) if isinstance(shape[0], int)]
+    return min(sizes, default=None)
+
+
+def _signal_shapes(program: Program, f: Function) -> list[tuple[Any, ...]]:
     names = signal_names(program, f)
-    for p in f.params:
-        if p.value.name in names and isinstance(p.value.type, TensorType):
-            counts |= _fixed(p.value.type.shape)
-    return tuple(sorted(counts)) if len(counts) == 1 else RANKS
+    types = [p.value.type for p in f.params if p.value.name in names]
+    return [t.shape for t in types if isinstance(t, TensorType) and t.shape]
 
 
-def _fixed(shape: Sequence[Any]) -> set[int]:
-    n = shape[-1] if len(shape) == 2 and shape[-1] != 1 else shape[0]
-    ring = len(shape) == 2 and isinstance(n, int) and n > 1 and shape[0] in (2 * (n - 1), 2 * n - 1)
-    plain = isinstance(n, int) and n > 1 and (len(shape) == 1 or shape[-1] == 1)
-    return {int(n)} if ring or plain else set()
+def _asks_for_ranks(program: Program) -> bool:
+    """Return whether a number of ranks is asked for and used."""
+    ops = [s for f in program.functions for s in walk(f.body) if isinstance(s, Op)]
+    asked = {v.name for s in ops if s.name in ("pld.system.nranks", "pld.system.world_size") for v in s.results}
+    return any(name in asked for f in program.functions for name in _used(f))
+
+
+def _used(f: Function) -> Iterator[str]:
+    for s in walk(f.body):
+        operands = s.operands if isinstance(s, Op) else s.bounds if isinstance(s, For) else ()
+        yield from (o.name for o in flat_operands(operands) if isinstance(o, Value))
 
 
 def sizes(program: Program, f: Function, ranks: int, dims: Mapping[str, int]) -> dict[str, int]:

@@ -20,6 +20,8 @@ from .settings import inputs_for
 
 #: Events one setting may have, over all ranks.
 MAX_EVENTS = 400_000
+#: Steps a rank takes before another one gets its turn.
+_RUN = 1000
 _NO_STEP = ("deliver", "finish")
 _WAITS = ("pld.system.wait", "pld.system.defer_wait")
 
@@ -66,7 +68,7 @@ class _Turns:
     name = "turns"
 
     def __init__(self, limit: int) -> None:
-        self.limit, self.left, self._last = limit, limit, 0
+        self.limit, self.left, self._last, self._run = limit, limit, 0, 0
 
     def choose(self, ready: Sequence[int], pending: Pending) -> Choice:
         """Return the last rank's oldest write, else that rank, else the first one; raises TG026 at the limit."""
@@ -76,8 +78,10 @@ class _Turns:
         writes = pending[self._last]
         if writes:
             return self._last, next(iter(writes))
-        if self._last not in ready:
-            self._last = ready[0]
+        self._run += 1
+        if self._last not in ready or self._run > _RUN:
+            # A rank that polls a cell would never stop by itself.
+            self._last, self._run = next((r for r in ready if r > self._last), ready[0]), 0
         return self._last
 
 

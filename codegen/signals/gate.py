@@ -1,0 +1,27 @@
+"""The gate before assembly is written: a program with findings does not pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...ir.diagnostics import Diagnostic, TileggError
+from ...ir.program import Program
+from ...ir.ranks_flow import suspending
+
+
+def require_clean(program: Program, ranks: Sequence[int] | None = None) -> list[Diagnostic]:
+    """Check the signals of a program that communicates, before it is written; returns warnings.
+
+    Raises a :class:`TileggError` with the findings. What could not be checked is a warning, since nothing is known to
+    be wrong. Costs nothing for programs that do not communicate.
+    """
+    if not suspending(program.functions):
+        return []
+    from .check import check_signals
+
+    report = check_signals(program, ranks)
+    wrong = [f.diagnostic() for f in report.findings if f.word != "unchecked"]
+    if wrong:
+        raise TileggError(*wrong)
+    return [replace(f.diagnostic(), severity="warning") for f in report.findings]
