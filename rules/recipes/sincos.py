@@ -198,12 +198,12 @@ recipe(
 )  # fmt: skip
 recipe(
     "sin.fused", "tile.sin", fused_sin,
-    bound=_bound(1.8e-7, 1.8e-7, _MINUS_ZERO, _NAN, "the result can exceed 1 by 2**-23", _LARGE),
+    bound=_bound(1.7e-7, 1.7e-7, _MINUS_ZERO, _NAN, "the result can exceed 1 by 2**-23", _LARGE),
     reason="k by adding 1.5 * 2**23, reduction by two fused multiply-adds, sign from the lowest bit of k",
 )  # fmt: skip
 recipe(
     "sin.fused-tight", "tile.sin", fused_sin_tight,
-    bound=_bound(1.2e-7, 1.2e-7, _NO_MINUS_ZERO, _NAN, "the result never exceeds 1", _LARGE),
+    bound=_bound(1.25e-7, 1.25e-7, _NO_MINUS_ZERO, _NAN, "the result never exceeds 1", _LARGE),
     reason="as sin.fused, with the polynomial as t + t P(t**2), which rounds less and stays within 1",
 )  # fmt: skip
 recipe(
