@@ -18,6 +18,7 @@ import platform
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from datetime import date
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from tilegg.rules.target import load_target
 COMBINATIONS = [(arch, contract) for arch in ("a5", "a2a3") for contract in ("exact", "faithful")]
 SHAPES = ((2, 8), (2, 8), (1, 16), (3, 5), (4, 32))
 ENOUGH = 0.95
+CHUNK = 100
 
 
 def one(seed: int, arch: str, contract: str, total: AuditReport, lowered: LoweringAudit) -> None:
@@ -38,37 +40,56 @@ def one(seed: int, arch: str, contract: str, total: AuditReport, lowered: Loweri
     turn = seed // len(COMBINATIONS)
     restricted = target if turn % 3 else None
     shape = SHAPES[turn % len(SHAPES)]
-    kind = Kind(target=restricted, size=6 + turn % 15, shape=shape, composites=turn % 4 == 1)
+    kind = Kind(target=restricted, size=4 + turn % 13, shape=shape, composites=turn % 4 == 1)
     program = random_program(seed, kind)
     total.add(audit(program, target, seed, contract, runs=2))
     if turn % 4 == 0:
         lowered.add(audit_lowering(program, arch, seed, contract, runs=2))
 
 
-def programs(count: int, first: int, lines: list[str]) -> bool:
-    """Audit ``count`` programs; returns whether nothing disagreed."""
-    good = True
+Part = tuple[AuditReport, LoweringAudit]
+
+
+def part(arch: str, contract: str, seeds: range) -> Part:
+    """Audit the programs of some seeds."""
+    total, lowered = AuditReport(), LoweringAudit()
+    for seed in seeds:
+        one(seed, arch, contract, total, lowered)
+    return total, lowered
+
+
+def programs(count: int, first: int, jobs: int, lines: list[str]) -> bool:
+    """Audit ``count`` programs in ``jobs`` processes; returns whether nothing disagreed."""
+    step = len(COMBINATIONS)
+    tasks = []
     for i, (arch, contract) in enumerate(COMBINATIONS):
-        total, lowered, start = AuditReport(), LoweringAudit(), time.perf_counter()
-        share = range(first + i, first + count, len(COMBINATIONS))
-        for n, seed in enumerate(share):
-            one(seed, arch, contract, total, lowered)
-            if n % 250 == 249:
-                note(f"{arch} {contract}: {n + 1} of {len(share)} programs, {len(total.problems)} problems")
-        seconds = time.perf_counter() - start
-        lines += describe(arch, contract, len(share), seconds, total, lowered)
+        seeds = range(first + i, first + count, step)
+        tasks += [(arch, contract, seeds[k : k + CHUNK]) for k in range(0, len(seeds), CHUNK)]
+    totals = {c: (AuditReport(), LoweringAudit()) for c in COMBINATIONS}
+    start, done, good = time.perf_counter(), 0, True
+    with ProcessPoolExecutor(jobs) as pool:
+        running = {pool.submit(part, *task): task for task in tasks}
+        for future in as_completed(running):
+            arch, contract, seeds = running[future]
+            for total, found in zip(totals[arch, contract], future.result()):
+                total.add(found)
+            done += len(seeds)
+            problems = sum(len(t.problems) + len(p.problems) for t, p in totals.values())
+            note(f"{done} of {count} programs, {problems} disagreements, {time.perf_counter() - start:.0f} s")
+    for (arch, contract), (total, lowered) in totals.items():
+        number = sum(len(t[2]) for t in tasks if t[:2] == (arch, contract))
+        lines += describe(arch, contract, number, total, lowered)
         good &= total.ok and lowered.ok
+    lines.append(f"{count} programs in {time.perf_counter() - start:.0f} s, {jobs} processes")
     return good
 
 
-def describe(
-    arch: str, contract: str, count: int, seconds: float, total: AuditReport, lowered: LoweringAudit
-) -> list[str]:
+def describe(arch: str, contract: str, count: int, total: AuditReport, lowered: LoweringAudit) -> list[str]:
     """Return the summary lines of one target and contract."""
     lines = [
         f"{arch} {contract}: {count} programs, {total.regions} regions, {total.classes} classes, {total.nodes} e-nodes"
         f" ({total.approx} inexact), {total.facts} facts and {total.sets} value sets on {total.runs} runs"
-        f" ({total.skipped} skipped); {len(total.problems)} disagreements; {seconds:.0f} s",
+        f" ({total.skipped} skipped); {len(total.problems)} disagreements",
         f"  lowered: {lowered.programs} programs ({lowered.refused} without legal form, {lowered.inexact} with inexact"
         f" roads), {lowered.outputs} outputs compared; {len(lowered.problems)} disagreements",
     ]
@@ -112,11 +133,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1_000_000)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--no-mutants", action="store_true")
     parser.add_argument("--out", type=Path, help="also write the summary there, if everything agrees")
     options = parser.parse_args()
     lines = [f"audit of {date.today()}, {machine()}, first seed {options.seed}"]
-    good = not options.programs or programs(options.programs, options.seed, lines)
+    good = not options.programs or programs(options.programs, options.seed, options.jobs, lines)
     if not options.no_mutants:
         good &= mutation(lines)
     lines.append("everything agrees" if good else "DISAGREEMENTS")

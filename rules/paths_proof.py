@@ -299,6 +299,11 @@ def _refuted(array: Array, request: Conversion, values: ValueSet, proof: str) ->
 
 def _number(array: Array, src: DType) -> int | float:
     """The least striking of some source values: the one nearest to zero, positive if possible."""
-    numbers: list[Any] = decode(array, src).tolist()
-    least: int | float = min(numbers, key=lambda v: (v != v, abs(v), v < 0))
-    return least
+    numbers = decode(array, src)
+    known = numbers[numbers == numbers]
+    if not known.size:
+        return float("nan")
+    # The largest uint64 has no int64 and the least int64 no magnitude: compare as floats, then exactly.
+    near = np.abs(known.astype(np.float64))
+    least: list[Any] = known[near == near.min()].tolist()
+    return min(least[:64], key=lambda v: (abs(v), v < 0))  # type: ignore[no-any-return]
