@@ -22,7 +22,7 @@ from .markers import marker_faults
 from .protocol import protocol_faults
 from .races import Race, blame, polls, races, touched
 from .report import Checked, Expect, Setting, SignalFinding, SignalReport, Witness
-from .settings import cells_for, functions_to_check, rank_counts, sizes
+from .settings import PER_RANK, cells_for, functions_to_check, rank_counts, sizes
 from .structure import INPUT, SCALAR, WINDOW, influences
 from .unroll import MAX_EVENTS, Unrolled, unroll
 from .witness import witness_of
@@ -59,8 +59,7 @@ def check_signals(
     for f in functions:
         for n in ranks if ranks is not None else rank_counts(program, f):
             for setting in _settings(program, f, n, dims or {}, marks):
-                check = _Check(program, setting, marks, budget, schedule_count)
-                these = check.run()
+                check, these = _sized(program, f, setting, dims or {}, (marks, budget, schedule_count))
                 if ranks is None and _too_many(program, f, n, these):
                     small.append(f"its signals do not fit {n} ranks")
                     continue
@@ -71,11 +70,32 @@ def check_signals(
     return SignalReport(merged(found), tuple(checked), limits)
 
 
+def _sized(
+    program: Program, f: Function, setting: Setting, dims: Mapping[str, int], how: tuple[frozenset[str], int, int]
+) -> tuple[_Check, list[SignalFinding]]:
+    """Check a setting; where nobody gave a size and the program does not run with one, try the next."""
+    check = _Check(program, setting, *how)
+    found = check.run()
+    for each in PER_RANK[1:]:
+        names = tuple(sorted(sizes(program, f, setting.ranks, dims, each).items()))
+        if names == setting.dims or not any(x.word == "unchecked" for x in found):
+            break
+        other = _Check(program, replace(setting, dims=names), *how)
+        result = other.run()
+        if not any(x.word == "unchecked" for x in result):
+            return other, result
+    return check, found
+
+
 def _too_many(program: Program, f: Function, n: int, found: Sequence[SignalFinding]) -> bool:
     """Return whether a number of ranks nobody asked for is larger than the program's signals are made for."""
     cells = cells_for(program, f)
     kinds = {x.witness.expect.kind for x in found if x.witness is not None}
     return cells is not None and n > cells and "fault" in kinds
+
+
+def _size(name: str, value: int, ranks: int) -> str:
+    return f"{name} = {value}" if value % ranks else f"{name} = {value // ranks} per rank"
 
 
 @contextmanager
@@ -104,7 +124,7 @@ def _limits(functions: Sequence[Function], marks: frozenset[str], checked: Seque
         out.append(f"events depend on inputs: checked for {SAMPLES} samples of them")
     if any("schedules" in c.method for c in checked):
         out.append("what happens depends on the schedule: checked under some, not proved")
-    free = sorted({f"{name} = {value}" for c in checked for name, value in c.setting.dims if value != c.setting.ranks})
+    free = sorted({_size(*d, c.setting.ranks) for c in checked for d in c.setting.dims if d[1] != c.setting.ranks})
     if free:
         out.append(f"dynamic sizes were taken as {', '.join(free)}")
     return tuple(out) if functions else ()

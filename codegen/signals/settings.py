@@ -19,6 +19,8 @@ from .report import Setting
 
 #: Numbers of ranks when a program does not fix its own.
 RANKS = (2, 3, 4, 8)
+#: Elements per rank of a dynamic size, tried one after the other until the program runs.
+PER_RANK = (16, 32, 64, 8, 1)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 #: Names that are taken for the number of ranks wherever they occur in a size.
 _RANK_NAMES = ("NR", "N_RANKS", "NRANKS", "WORLD_SIZE", "WORLD", "RANKS")
@@ -78,14 +80,16 @@ def _used(f: Function) -> Iterator[str]:
         yield from (o.name for o in flat_operands(operands) if isinstance(o, Value))
 
 
-def sizes(program: Program, f: Function, ranks: int, dims: Mapping[str, int]) -> dict[str, int]:
-    """Return a value for each name in the sizes of the parameters: the given one, the ranks, or a round number."""
+def sizes(
+    program: Program, f: Function, ranks: int, dims: Mapping[str, int], each: int = PER_RANK[0]
+) -> dict[str, int]:
+    """Return a value for each name in the sizes of the parameters: the given one, the ranks, or ``each`` per rank."""
     signals = signal_names(program, f)
     out = dict(dims)
     for p in sorted(f.params, key=lambda p: p.value.name not in signals):
         for name in _size_names(p):
             of_ranks = p.value.name in signals or name.upper() in _RANK_NAMES
-            out.setdefault(name, ranks if of_ranks else 16 * ranks)
+            out.setdefault(name, ranks if of_ranks else each * ranks)
     return out
 
 

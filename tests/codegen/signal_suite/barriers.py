@@ -72,10 +72,12 @@ def _faulty_mesh() -> Iterator[Case]:
         )
         yield case(
             f"my own cell of the peer, {g}", SIG,
-            _body(*before, arrive(cell="p, 0", mark="!!"), gather(str(g), mark="!!"), retire(str(g))), ALL, "wrong-cell",
+            _body(*before, arrive(cell="p, 0", mark="!!"), gather(str(g), mark="!!"), retire(str(g))),
+            ALL, "wrong-cell",
         )  # fmt: skip
         yield case(
-            f"Set instead of add, {g}", SIG, _body(barrier("1"), arrive(op="Set", mark="!!"), gather("1"), retire(str(g))),
+            f"Set instead of add, {g}", SIG,
+            _body(barrier("1"), arrive(op="Set", mark="!!"), gather("1"), retire(str(g))),
             ALL, "mixed-set-add",
         )  # fmt: skip
     extra = barrier("1") + "if me == 0:\n    " + notify("1", "me, 0", mark="!!") + retire("1")

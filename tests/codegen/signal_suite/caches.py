@@ -35,7 +35,8 @@ def _lines() -> Iterator[Case]:
         "1", "0, 1", "5", "Set", "slots", "{m}"
     )
     shared = f"slots: pld.DistributedTensor[[1, 8], pl.INT32], {SIG}"
-    yield case("an own store beside a peer's Set", shared, indent(both.format(m="!!") + barrier("1") + retire("1")), ALL,
+    yield case("an own store beside a peer's Set", shared, indent(both.format(m="!!") + barrier("1") + retire("1")),
+               ALL,
                "shared-line", "slots")  # fmt: skip
     apart = both.format(m="").replace("[0, 1]", "[0, 16]")
     yield case("an own store, a line from a peer's Set", shared.replace("1, 8", "1, 32"),
@@ -84,7 +85,8 @@ def _markers() -> Iterator[Case]:
             there = "if me == 0:\n" + indent(stores["remote"] + clean + fence + notify("1", "0, 0") + wait("1, 0")
                     + notify("me", "1, 0", "-1") + "pld.tile.remote_store(t, w, 1, [0, 0])\n" + clean + fence
                     + notify("1", "1, 0")) + "else:\n"  # fmt: skip
-            yield case("a scalar read after the second wait, not invalidated", params, indent(there + indent(rest)), (2,),
+            yield case("a scalar read after the second wait, not invalidated", params, indent(there + indent(rest)),
+                       (2,),
                        "missing-marker", "w")  # fmt: skip
             continue
         yield case("a scalar read after a wait, not invalidated", params, indent(text + indent(rest)), (2,),

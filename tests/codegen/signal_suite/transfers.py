@@ -169,7 +169,7 @@ def _gathered() -> Iterator[Case]:
 
 
 def _pipeline(slots: int) -> Iterator[Case]:
-    """One producer, one consumer, ``slots`` buffers: cell 0 of the consumer counts data, cell 1 of the producer slots."""
+    """One producer, one consumer, ``slots`` buffers: cell 0 of the consumer counts data, cell 1 of the other slots."""
     params = f"{XY}, data: pld.DistributedTensor[[{slots}, 8], pl.FP32], {CELL}"
     name = f"pipeline of {slots}"
 
@@ -204,7 +204,7 @@ def _pipeline(slots: int) -> Iterator[Case]:
     yield made("freed before it is read", "unordered", drained.replace("0])\n", "0])!!\n", 1),
                consume(wait("0, 0", "i + 1"), ack, take.replace("\n", "!!\n")))  # fmt: skip
     yield made("full before it is written", "notify-before-data",
-               drained.replace(push.strip(), "KEEP").replace(full.strip(), push.strip()).replace("KEEP", full.strip() + "!!"),
+               drained.replace(push + "    " + full, full.replace("\n", "!!\n") + "    " + push),
                right)  # fmt: skip
     much = f"if i >= {slots}:\n    " + wait("1, 0", "i + 1")
     yield made("waits for one slot too many", "deadlock", produce(much.replace("Ge)\n", "Ge)!!\n"), push, full),
