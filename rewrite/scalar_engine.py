@@ -70,8 +70,8 @@ class ScalarEngine(Engine):
         self._active: set[str] = set()
         self._load(["(push)"])
 
-    def declare(self, names: Iterable[str]) -> None:
-        """Make operations available until the next reset."""
+    def declare(self, names: Iterable[str], without: frozenset[str] = frozenset()) -> None:
+        """Make operations available until the next reset; the scalar rules are always loaded."""
         missing = set(names).difference(MENTIONED, self._declared)
         self._declared.update(missing)
         self._load([_declared(name) for name in sorted(missing)])
@@ -88,13 +88,16 @@ def scalar_engine() -> ScalarEngine:
     return made
 
 
-def saturate_scalars(region: Region, knowledge: Knowledge, budget: Budget) -> Graph:
-    """Return the e-graph of a region with every form the scalar rules give."""
+def saturate_scalars(region: Region, knowledge: Knowledge, budget: Budget, extrema: bool = True) -> Graph:
+    """Return the e-graph of a region with every form the scalar rules give.
+
+    ``extrema``: whether the target has maximum and minimum of float scalars.
+    """
     eng = scalar_engine()
     try:
         text, codes = region_text(region)
         eng.declare(op.name for op in region.ops)
-        eng.add(text + _facts(region, knowledge))
+        eng.add(text + _facts(region, knowledge) + ([] if extrema else ["(lacks_extrema)"]))
         outcome = eng.run("lower", budget)
         return replace(read_graph(region, codes, eng.rows(), {}), stopped=outcome.stopped)
     finally:

@@ -22,6 +22,7 @@ SCALAR_FACTS: dict[str, tuple[tuple[str, ...], str]] = {
     "is_size": (("dtype",), "the dtype of sizes and offsets"),
     "is_whole": (("dtype",), "integers and sizes"),
     "nonneg": (("value",), "no value below zero can occur"),
+    "lacks_extrema": ((), "the target has no maximum and minimum of float scalars"),
     "power": (("value", "value", "value"), "a literal 2**k with the literals k and 2**k - 1"),
 }
 
@@ -62,6 +63,17 @@ def _extrema() -> None:
               "the kept form has the meaning of the intrinsic")  # fmt: skip
 
 
+def _compared() -> None:
+    """Float extrema by comparison, for targets without the intrinsic: the same but for the sign of equal zeros."""
+    boolean = DTYPE_CODES[BOOL.name]
+    for word, better in (("max", "gt"), ("min", "lt")):
+        first = _term("scalar.or_", _term(f"scalar.{better}", _x, _y, dtype=boolean),
+                      _term("scalar.ne", _y, _y, dtype=boolean), dtype=boolean)  # fmt: skip
+        _rule(f"scalar.{word}.compared", _term(f"scalar.{word}", _x, _y), _term("scalar.select", first, _x, _y),
+              [is_float(_a), Condition("lacks_extrema", ())],
+              "the better number, or the other operand where one is NaN; of equal zeros either may come")  # fmt: skip
+
+
 def _mathematics() -> None:
     for plain, kept, intrinsic in (
         ("abs", "absf", "fabs"), ("sqrt", "sqrt", "sqrt"), ("exp", "exp", "exp"), ("log", "log", "log"),
@@ -90,6 +102,7 @@ def _powers_of_two() -> None:
 
 
 _extrema()
+_compared()
 _mathematics()
 _powers_of_two()
 
