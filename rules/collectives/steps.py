@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from ...ir.builder import Branch, Builder, Loop
 from ...ir.diagnostics import Diagnostic, Span, error
 from ...ir.dtypes import INDEX, INT32
+from ...ir.op import OPS
 from ...ir.program import Block, For, If, Op, Statement, Value, While
 from ...ir.types import Dim, ScalarType, TensorType, Type
 from ..target import Target
@@ -54,8 +55,6 @@ class Steps(Builder):
 
     def attr(self, name: str) -> Any:
         """Return an attribute of the call, or its default."""
-        from ...ir.op import OPS
-
         return self.source.attrs.get(name, OPS[self.source.name].defaults.get(name))
 
     def statements(self) -> list[Statement]:

@@ -113,6 +113,20 @@ class TestWindows:
     def test_refusals(self, program: tuple[str, str, str], words: str) -> None:
         refused(allreduce(*program), words)
 
+    @pytest.mark.parametrize(
+        "call",
+        ["broadcast(w, sig, root=0)", "reduce_scatter(w, sig)", "allgather(x, w, sig)", "all_to_all(w2, w, sig)"],
+    )
+    @pytest.mark.parametrize("view", ["stride=[16, 1]", "valid_shape=[4, 3]"])
+    def test_windows_of_the_others_are_packed(self, call: str, view: str) -> None:
+        window = f"pld.DistributedTensor[[4, 8], pl.FP32, pl.TensorView(layout=pl.TensorLayout.ND, {view})]"
+        params = [f"w: {window}", "w2: pl.Tensor[[4, 8], pl.FP32]", "x: pl.Tensor[[1, 8], pl.FP32]",
+                  "sig: pld.DistributedTensor[[4, 1], pl.INT32]"]  # fmt: skip
+        if "broadcast" in call and "valid" in view:
+            expand(kernel(params, f"    r = pld.tensor.{call}\n"))  # a whole window is copied, valid or not
+            return
+        refused(kernel(params, f"    r = pld.tensor.{call}\n"), "strides" if "stride" in view else "valid only in")
+
     def test_signals_of_another_shape(self) -> None:
         window = "w: pld.DistributedTensor[[1, 8], pl.FP32]"
         shapes = {"mesh": "[2, 4]", "ring": "[4, 1]"}

@@ -298,3 +298,25 @@ def test_windows_that_a_loop_exchanges_are_followed() -> None:
         for result in outcomes(made, 3, [{"a": one(r)} for r in range(3)], 12):
             result.check()
             assert all((o["y"] == np.arange(3)[:, None]).all() for o in result.outputs)
+
+
+@pytest.mark.parametrize("size", [8, 4100])
+def test_rows_may_be_staged_anew_after_a_reduce_scatter(size: int) -> None:
+    """Its second barrier tells that every peer has read, also where a row takes several chunks."""
+    params = [f"w: pld.DistributedTensor[[2, {size}], pl.FP32]", SIG, f"x: pl.Tensor[[2, {size}], pl.FP32]",
+              f"y: pl.Out[pl.Tensor[[2, {size}], pl.FP32]]"]  # fmt: skip
+    body = f"""\
+    me = pld.rank(pld.get_comm_ctx(w))
+    for k in pl.range(2):
+        r = pld.tensor.reduce_scatter(w, sig)
+        y = pl.store(pl.load(r, [me, 0], [1, {size}]), [k, 0], y)
+        for i in pl.range(2):
+            v = pl.store(pl.load(x, [i, 0], [1, {size}]), [i, 0], w)
+"""
+    made = expand(kernel(params, body))
+    rng = np.random.default_rng(size)
+    w, x = rng.standard_normal((2, 2, 2, size)).astype(np.float32)
+    for result in outcomes(made, 2, [{"w": w[r], "x": x[r]} for r in range(2)], 12):
+        result.check()
+        for r in range(2):
+            assert np.array_equal(result.outputs[r]["y"], [w[0, r] + w[1, r], x[0, r] + x[1, r]])
