@@ -123,6 +123,10 @@ class Graph:
     clocks: list[list[int]]
     #: The accesses to data windows, once somebody has asked for them.
     touched: Any = None
+    #: Whether some waited cell has several producers.
+    shared: bool = False
+    #: Runs without one event, by that event.
+    reached: dict[int, tuple[list[int], list[int]]] = field(default_factory=dict)
 
     def before(self, a: int, b: int) -> bool:
         """Return whether event ``a`` happens before ``b`` in every schedule."""
@@ -151,7 +155,7 @@ def build(u: Unrolled, uses: dict[Cell, Use] | None = None) -> Graph:
             shared.append(use)
         else:
             _single(use, u, releases)
-    graph = Graph(u, found, releases, _clocks(u, releases))
+    graph = Graph(u, found, releases, _clocks(u, releases), shared=bool(shared))
     for _ in range(8 if shared else 0):
         changed = [_several(use, graph) for use in shared]
         if not any(changed):

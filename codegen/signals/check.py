@@ -180,7 +180,7 @@ class _Check:
         if loose:
             yield from self._searched(graph)
         if loose or (WINDOW in self.marks and (racing or polls(graph))):
-            yield from self._scheduled(loose)
+            yield from self._scheduled(loose, len(u.events))
         self.summary = Checked(
             self.setting, len(u.events), sum(e.kind == "wait" for e in u.events), len(graph.uses),
             sum(map(len, touched(graph).values())), self.method,
@@ -251,10 +251,14 @@ class _Check:
                 witness=Witness(u.setting, format_schedule(choices_of(u, path)), expect),
             )  # fmt: skip
 
-    def _scheduled(self, loose: bool) -> Iterator[SignalFinding]:
+    def _scheduled(self, loose: bool, events: int) -> Iterator[SignalFinding]:
         runs = 0
         for schedule in schedules(self.setting.ranks, self.count):
-            u = self._under(schedule)
+            try:
+                u = self._under(schedule, 20 * events + 1000)
+            except TileggError:
+                # A rank that polls makes no end under a schedule that favours it.
+                continue
             runs += 1
             if u.faults or u.stuck:
                 if not loose:
@@ -267,8 +271,8 @@ class _Check:
         known = "" if self.method == "decided" else f"{self.method}, "
         self.method = f"{known or 'checked up to '}{runs} schedules"
 
-    def _under(self, schedule: Schedule) -> Unrolled:
-        return unroll(self.program, self.setting, schedule=schedule, budget=self.budget)
+    def _under(self, schedule: Schedule, budget: int) -> Unrolled:
+        return unroll(self.program, self.setting, schedule=schedule, budget=min(budget, self.budget))
 
     def _under_schedule(self, u: Unrolled) -> Iterator[SignalFinding]:
         if u.faults:

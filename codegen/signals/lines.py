@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...ir.ranks_memory import LINE
+from .arrange import possible
 from .cells import Graph
 from .report import Expect, SignalFinding
 from .witness import witness_of
@@ -50,7 +51,7 @@ def _unordered(graph: Graph, numbers: list[int]) -> tuple[int, int] | None:
     for n in numbers:
         rank = graph.u.events[n].rank
         for other, m in last.items():
-            if other != rank and not graph.before(m, n) and _apart(graph, m, n):
+            if other != rank and possible(graph, m, n) and _apart(graph, m, n):
                 return m, n
         last[rank] = n
     return None

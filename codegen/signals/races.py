@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...ir.ranks_memory import Region
+from .arrange import possible
 from .cells import Graph
 from .unroll import Unrolled
 
@@ -81,7 +82,9 @@ def races(graph: Graph, limit: int = 64) -> list[Race]:
         if len({a.rank for a in group}) < 2 or all(a.kind == "read" for a in group):
             continue
         for race in _in_slice(graph, group):
-            found.setdefault(_key(graph.u, race), race)
+            key = _key(graph.u, race)
+            if key not in found and possible(graph, race.first.event, race.second.event):
+                found[key] = race
             if len(found) >= limit:
                 return list(found.values())
     return list(found.values())

@@ -21,6 +21,7 @@ from ...ir.program import (
     inner_blocks,
     walk,
 )
+from ...ir.ranks_flow import communicates
 from ...ir.types import ScalarType, TensorType
 
 #: What a value may depend on: the rank, a window's contents, a plain tensor's contents, a scalar parameter.
@@ -134,7 +135,7 @@ def influences(program: Program) -> frozenset[str]:
 
 
 def _talks(block: Block) -> bool:
-    return any(isinstance(s, Op) and s.name.startswith("pld.") for s in walk(block))
+    return any(isinstance(s, Op) and communicates(s) for s in walk(block))
 
 
 # -- barriers --------------------------------------------------------------------------------------------------

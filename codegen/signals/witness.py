@@ -11,7 +11,7 @@ from ...ir.diagnostics import TileggError
 from ...ir.program import Program
 from ...ir.ranks import Choice, RankResult, format_schedule, run_ranks
 from ...ir.ranks_events import Event
-from ...ir.ranks_memory import Cell
+from .arrange import arranged, blocked, reach, standing
 from .cells import Graph
 from .report import Expect, SignalFinding, Step, Witness
 from .settings import inputs_for
@@ -37,61 +37,36 @@ def witness_of(graph: Graph, wanted: Mapping[int, int], expect: Expect, without:
 def _choices(graph: Graph, wanted: dict[int, int], without: int | None) -> list[Choice] | None:
     u = graph.u
     order = [n for n, e in enumerate(u.events) if u.position[n] < wanted.get(e.rank, 0)]
-    if _blocked(u, order) is None:
+    if blocked(u, order) is None:
         return schedule_of(u, wanted)
     for _ in range(64):
-        order = _arranged(u, wanted)
-        blocked = next((n for n in _next(u, wanted, order)), None)
-        if blocked is None:
+        order = arranged(u, wanted)
+        stopped = standing(u, wanted, order)
+        if not stopped:
             return _choices_of(u, order)
-        more = _producer(graph, blocked, wanted, without)
+        more = _producer(graph, stopped[0], wanted, without)
         if more is None:
-            return None
+            return _longer(graph, wanted, without)
         for rank, count in graph.past((more,)).items():
             wanted[rank] = max(wanted.get(rank, 0), count)
     return None
 
 
-def _holds(u: Unrolled, n: int, cells: dict[Cell, int]) -> bool:
-    """Return whether an event can happen, and note what it does to its cell."""
-    e = u.events[n]
-    if e.cell is None:
-        return True
-    held = cells.get(e.cell, 0)
-    if e.kind == "wait":
-        return held == e.value if e.word == "eq" else held >= int(e.value or 0)
-    if e.kind == "notify":
-        cells[e.cell] = int(e.value or 0) if e.word == "set" else held + int(e.value or 0)
-    return True
-
-
-def _blocked(u: Unrolled, order: Sequence[int]) -> int | None:
-    cells: dict[Cell, int] = {}
-    return next((n for n in order if not _holds(u, n, cells)), None)
-
-
-def _arranged(u: Unrolled, wanted: Mapping[int, int]) -> list[int]:
-    """Return the wanted steps in an order in which every wait holds, as far as there is one."""
-    cells: dict[Cell, int] = {}
-    at = dict.fromkeys(wanted, 0)
+def _longer(graph: Graph, wanted: Mapping[int, int], without: int | None) -> list[Choice] | None:
+    """Return a run as far as it goes without an event, up to where the wanted steps are taken."""
+    u = graph.u
+    if without is None:
+        return None
+    left = {r: count for r, count in wanted.items() if count}
     out: list[int] = []
-    moved = True
-    while moved:
-        moved = False
-        for r, count in wanted.items():
-            while at[r] < count and _holds(u, u.by_rank[r][at[r]], cells):
-                out.append(u.by_rank[r][at[r]])
-                at[r] += 1
-                moved = True
-    return out
-
-
-def _next(u: Unrolled, wanted: Mapping[int, int], order: Sequence[int]) -> list[int]:
-    """Return the waits at which ranks stand before they have taken what is wanted of them."""
-    done = dict.fromkeys(wanted, 0)
-    for n in order:
-        done[u.events[n].rank] += 1
-    return [u.by_rank[r][done[r]] for r in sorted(wanted) if done[r] < wanted[r]]
+    for n in reach(graph, without)[0]:
+        out.append(n)
+        rank = u.events[n].rank
+        if left.get(rank) == u.position[n] + 1:
+            del left[rank]
+            if not left:
+                return _choices_of(u, out)
+    return None
 
 
 def _producer(graph: Graph, wait: int, wanted: Mapping[int, int], without: int | None) -> int | None:
