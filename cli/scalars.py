@@ -24,8 +24,8 @@ def add(verbs: Verbs) -> None:
         "  tilegg scalars kernel.py --emit casts",
     )
     p.add_argument("file", metavar="FILE", help="the program, - for stdin")
-    p.add_argument("--emit", choices=("text", "llvm", "casts", "casts-json"), default="text",
-                   help="text of the lowered program (default), LLVM IR of its functions, or its casts in four designs"
+    p.add_argument("--emit", choices=("text", "mlir", "llvm", "casts", "casts-json"), default="text",
+                   help="text of the lowered program (default), MLIR or LLVM IR of it, or its casts in four designs"
                    )  # fmt: skip
     p.add_argument("--compat", choices=("canonical", "keep"), default="canonical",
                    help="rewrite the forms kept for hand-written code (default), or keep them")  # fmt: skip
@@ -49,13 +49,18 @@ def scalars(args: Namespace, console: Console) -> int:
 
 
 def _lowered(program: Program, args: Namespace) -> str:
-    from ..codegen.llvm import emit_llvm
     from ..extract.scalars import lower_scalars
     from ..ir.text import print_program
 
     lowered = lower_scalars(program, compat=args.compat)
     if args.emit == "text":
         return print_program(lowered)
+    if args.emit == "mlir":
+        from ..codegen.mlir_scalars import emit_mlir
+
+        return emit_mlir(lowered)
+    from ..codegen.llvm import emit_llvm
+
     return "\n".join(emit_llvm(f) for f in lowered.functions)
 
 

@@ -22,6 +22,7 @@ from xdsl.traits import NoTerminator
 
 from ..ir.dtypes import INDEX, INT32, INT64
 from ..ir.op import OPS, Kind
+from ..ir.ops.simt_collectives import COMBINES
 from ..ir.program import Op, Scope
 from ..ir.simt import section_grid
 from ..ir.types import PtrType, ScalarType
@@ -94,7 +95,7 @@ def is_simt(s: Op) -> bool:
     if s.name in ("scalar.load", "scalar.store", *_STACK):
         return True
     decl = OPS.get(s.name)
-    return decl is not None and decl.scalar is not None and s.name.startswith("pto.") and not decl.composite
+    return decl is not None and decl.scalar is not None and s.name.startswith("pto.") and s.name not in COMBINES
 
 
 def emit_simt(e: MlirFunction, s: Op) -> SSAValue | None:

@@ -52,10 +52,11 @@ class Classification:
     """The record of one operation.
 
     ``group``: a letter of :data:`GROUPS`, empty for the forms lowering produces; ``types``: dtypes of the (first)
-    value operand; ``packed``: pairs it takes in one register; ``capability``: what the target must have (empty: nothing special); ``section``: the
-    section kind its presence proves (empty: none); ``vpto``: the name at the level of the assembler;
-    ``intrinsics``: LLVM intrinsic or instruction by kind of operand (``float``, ``int``, ``uint``, ``index``,
-    ``bool``, or ``any``); ``differences``: where the meaning departs from the plain form of the same name.
+    value operand; ``packed``: pairs it takes in one register; ``capability``: what the target must have (empty:
+    nothing special); ``section``: the section kind its presence proves (empty: none); ``vpto``: the name at the level
+    of the assembler; ``intrinsics``: LLVM intrinsic or instruction by kind of operand (``float``, ``int``, ``uint``,
+    ``index``, ``bool``, or ``any``); ``differences``: where the meaning departs from the plain form of the same name;
+    ``instead``: the form new code uses.
     """
 
     group: str

@@ -22,7 +22,7 @@ from .inputs import Domain, Drawer, as_domain, assumed_domains, dtypes_of
 from .interp import entry, execute
 from .program import Function, Program
 from .shrink import Shrinker
-from .types import ScalarType, TensorType, TileType, Type
+from .types import PtrType, ScalarType, TensorType, TileType, Type
 
 __all__ = ["Counterexample", "Domain", "Report", "compare", "equivalent"]
 
@@ -274,7 +274,7 @@ def _has_function(program: Program | Function, name: str | None) -> bool:
 
 
 def _dtype(t: Type) -> DType | None:
-    return t.dtype if isinstance(t, ScalarType | TensorType | TileType) and t.dtype.is_numeric else None
+    return t.dtype if isinstance(t, ScalarType | TensorType | TileType | PtrType) and t.dtype.is_numeric else None
 
 
 def _domains(f: Function, facts: Mapping[str, Any]) -> dict[str, Domain]:
@@ -310,7 +310,7 @@ def match_parameters(a: Function, b: Function) -> dict[str, str]:
 
 
 def _alike(a: Type, b: Type) -> bool:
-    if type(a) is not type(b) or _dtype(a) is not _dtype(b):
+    if type(a) is not type(b) or _dtype(a) is not _dtype(b) or (isinstance(a, PtrType) and a != b):
         return False
     if isinstance(a, TensorType | TileType) and isinstance(b, TensorType | TileType):
         same = all(x == y or isinstance(x, str) or isinstance(y, str) for x, y in zip(a.shape, b.shape))

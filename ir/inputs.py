@@ -22,10 +22,12 @@ from .dtypes import INDEX, DType
 from .program import Block, Const, Function, Op, Param, Program, Value, flat_operands, walk
 from .samples import hostile, random_bits, special_values
 from .tilearray import Arr
-from .types import Dim, OpaqueType, ScalarType, TensorType, TileType, Type
+from .types import Dim, OpaqueType, PtrType, ScalarType, TensorType, TileType, Type
 
 #: Sizes tried for a dynamic dimension, often round ones.
 _SIZES = (16, 1, 32, 17, 8, 3, 64, 2)
+#: Elements behind a pointer.
+_POINTED = 1024
 #: Values of INDEX scalars (offsets, sizes, trip counts) unless a domain says otherwise.
 _INDICES = (0, 1, 2, 3, 4, 7, 8, 16)
 
@@ -144,7 +146,7 @@ class Drawer:
                 sizes[name] = _SIZES[0] if turn % 2 == 0 else int(rng.choice(_SIZES))
         out: dict[str, Any] = {}
         for p in self.function.params:
-            if p.direction != "Out":
+            if p.direction != "Out" or isinstance(p.value.type, PtrType):
                 value = self._parameter(p, sizes, rng, turn)
                 if value is not None:
                     out[p.value.name] = value
@@ -162,6 +164,8 @@ class Drawer:
                 return self._array(shape, dtype, domain, sizes, rng, turn)
             case TileType(dtype=dtype):
                 return self._array(t.valid_shape, dtype, domain, sizes, rng, turn)
+            case PtrType(dtype=dtype):
+                return self._array((_POINTED,), dtype, domain, sizes, rng, turn)
             case OpaqueType():
                 return None
         raise error("TG030", f"cannot draw a value for parameter {name}: {t}")

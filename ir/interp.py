@@ -20,6 +20,8 @@ from .interp_flow import compile_block
 from .interp_frame import Code, Machine
 from .interp_io import bind_inputs, collect, to_storage
 from .program import Function, Op, Program, walk
+from .simt import launch
+from .simt_threads import WARP
 from .tilearray import TileArray, poison
 
 __all__ = ["TileArray", "entry", "eval_op", "evaluator", "execute", "poison", "run", "to_storage"]
@@ -48,6 +50,8 @@ def run(
     ``function``: which function of the program, needed when there are several entry points. ``dims``: values
     of dynamic dimensions that no input's shape gives.
 
+    A SIMT entry runs on one warp, and its results are arrays of one element per thread.
+
     Outputs: each ``Out`` or ``InOut`` parameter by its name, then results that are not these arrays: as
     ``return``, or ``return_0``, ``return_1``... of several. Tiles come out as their valid region.
 
@@ -73,7 +77,10 @@ def execute(
     machine = Machine(codes, max_steps)
     machine.watch = watch
     with np.errstate(all="ignore"):
-        results = codes[f.name].invoke(machine, values, names)
+        if f.attrs.get("type", "").endswith("SimtEntry"):
+            results = launch({name: c.function for name, c in codes.items()}, f.name, [WARP, 1, 1], values)
+        else:
+            results = codes[f.name].invoke(machine, values, names)
     return collect(f, values, results), not machine.broken
 
 

@@ -58,7 +58,8 @@ def _check_names(f: Function, inputs: Mapping[str, Any]) -> None:
             hint = f"did you mean {close[0]}?" if close else f"parameters: {', '.join(known) or 'none'}"
             raise error("TG030", f"{f.name} has no parameter {str(name)[:60]!r}", f.span, hint=hint)
     for p in f.params:
-        if p.value.name not in inputs and p.direction != "Out" and not isinstance(p.value.type, OpaqueType):
+        needed = p.direction != "Out" or isinstance(p.value.type, PtrType)
+        if p.value.name not in inputs and needed and not isinstance(p.value.type, OpaqueType):
             raise error("TG030", f"no input for parameter {p.value.name}: {p.value.type}", f.span)
 
 

@@ -148,7 +148,7 @@ def _all_reduce(name: str, combine: str, doc: str) -> None:
         "I", "simt", "keep SIMT-only", ("INT32", "UINT32", "FP16", "FP32"), (), "hivm", "simt", "", {},
         f"{_EXPANSION}, so the combination is that of scalar.{combine}",
     )  # fmt: skip
-    op(f"pto.{name}", result=_all_reduce_type, family=FAMILY, effect="cross", composite=True, scalar=record)(meaning)
+    op(f"pto.{name}", result=_all_reduce_type, family=FAMILY, effect="cross", scalar=record)(meaning)
 
 
 #: All-reduce -> the scalar operation that combines.

@@ -44,6 +44,11 @@ def test_llvm(tilegg, kernel):
     assert "define float @f(float %x, i32 %n)" in out and out.count("call float @llvm.maxnum.f32") == 2
 
 
+def test_mlir(tilegg, kernel):
+    out = tilegg("scalars", kernel, "--emit", "mlir").out
+    assert '"llvm.intr.maxnum"(' in out and "arith.sitofp %n : i32 to f32" in out
+
+
 def test_casts(tilegg, kernel):
     out = tilegg("scalars", kernel, "--emit", "casts").out
     assert "%z = pto.cast %n signed : i32 -> f32" in out and "pto.sitofp" in out

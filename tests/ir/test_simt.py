@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tilegg.extract.scalars import lower_scalars
 from tilegg.ir.builder import Builder
 from tilegg.ir.diagnostics import TileggError
 from tilegg.ir.dtypes import BOOL, DTYPES, FP16, FP32, INDEX, INT32, INT64, UINT32, UINT64
+from tilegg.ir.equivalence import equivalent
 from tilegg.ir.interp import run
 from tilegg.ir.lanes import element, load
 from tilegg.ir.samples import hostile
@@ -246,7 +248,8 @@ def test_loops_end_for_each_thread_by_itself():
         return k
 
     assert got.tolist() == [steps(n) for n in range(1, 65)]
-    assert got.tolist() == [run(f, {"n": n})["return"] for n in range(1, 65)]
+    ordinary = parse(COLLATZ.replace("(type=pl.FunctionType.SimtEntry)", ""))
+    assert got.tolist() == [run(ordinary, {"n": n})["return"] for n in range(1, 65)]
 
 
 def test_counted_loops_and_calls_in_branches():
@@ -372,6 +375,35 @@ class P:
     with pytest.raises(TileggError, match="nothing was kept in slot 3"):
         functions = {f.name: f for f in program.functions}
         launch(functions, "second", [8, 1, 1], [np.zeros(8, np.int32)], SimtState())
+
+
+KERNEL = """
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.SimtEntry)
+    def body(p: pl.Ptr[pl.FP32, "gm"], q: pl.InOut[pl.Ptr[pl.FP32, "gm"]]):
+        t = pl.pto.get_tid_x()
+        x = pl.pto.ldg(p, t)
+        m = pl.pto.simt_allreduce_max(x)
+        pl.pto.stg(m, q, t)
+
+    @pl.function
+    def main(p: pl.Ptr[pl.FP32, "gm"], q: pl.InOut[pl.Ptr[pl.FP32, "gm"]]):
+        pl.pto.simt_launch("body", [64, 1, 1], p, q)
+"""
+
+
+def test_programs_with_threads_are_compared_and_shrunk():
+    program = parse(KERNEL)
+    assert equivalent(program, lower_scalars(program), samples=20).equal
+    found = equivalent(program, parse(KERNEL.replace("allreduce_max", "allreduce_min")), samples=20)
+    assert not found.equal and len(found.counterexample.places) <= 1
+
+
+def test_a_simt_entry_runs_on_one_warp():
+    x = RNG.random(32).astype(np.float32)
+    out = run(parse(KERNEL), {"p": x, "q": np.zeros(40, np.float32)}, function="body")["q"]
+    assert (out[:32] == x.max()).all() and (out[32:] == 0).all()
 
 
 def test_accesses_outside_of_the_memory():
