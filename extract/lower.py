@@ -48,7 +48,7 @@ from .memo import SHARED, Memo, Solved, region_key
 from .price import OBJECTIVES, Objective, Price, Pricer, Refusal, pricer_for
 from .rebuild import Builder, recipe
 
-CONTRACTS = ("exact", "faithful")
+CONTRACTS = ("exact", "faithful", "contracted")
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,8 @@ def lower(
 
     ``arch``: target name or path of a target file; ``None`` leaves casts alone. ``objective``: cycles,
     instructions or accuracy. ``contract``: faithful (a cast may take a legal chain that rounds twice, with a
-    remark) or exact. ``exact``: prove the optimum with the integer solver, up to ``time_limit`` seconds a
+    remark), exact, or contracted (fewer roundings than written as well: multiply-adds, quotients).
+    ``exact``: prove the optimum with the integer solver, up to ``time_limit`` seconds a
     region. ``after(name, thing)`` is called after each pass. ``memo``: solved regions to reuse.
     Raises :class:`TileggError` (TG020-TG022, TG040).
     """
@@ -225,7 +226,8 @@ class _FunctionLowering:
 
     def _solve_anew(self, region: Region) -> Solved:
         parent, options = self.parent, self.parent.options
-        plan = Plan(parent.target, options.contract == "exact", options.budget)
+        contracted = options.contract == "contracted"
+        plan = Plan(parent.target, options.contract == "exact", options.budget, contracted=contracted)
         graph: Graph = parent.timed("saturate", lambda: saturate(region, self.knowledge, plan))
         return parent.timed("extract", lambda: self._extract(region, graph))  # type: ignore[no-any-return]
 

@@ -345,7 +345,12 @@ def mul(a: ValueSet, b: ValueSet, *, call: Call) -> ValueSet:
     """a * b."""
     pairs = [(x, y) for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
     is_float = call.dtype.is_float
-    negative = min(a.lo, b.lo) < 0 or a.negative_zero or b.negative_zero or a.inf or b.inf
+    # No product of numbers other than zero rounds to zero where it is a multiple of FP16's smallest number.
+    negative = (
+        a.negative_zero or b.negative_zero or a.inf or b.inf
+        or (a.has_zero and b.lo < 0) or (b.has_zero and a.lo < 0)
+        or (min(a.lo, b.lo) < 0 and a.grid + b.grid < -24)
+    )  # fmt: skip
     exact = ValueSet(
         min(_product(x, y, -1) for x, y in pairs),
         max(_product(x, y, 1) for x, y in pairs),

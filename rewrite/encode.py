@@ -56,10 +56,16 @@ def shape_code(t: Type) -> int:
 
 @lru_cache(maxsize=65536)
 def _type_from(dtype: int, shape: int) -> Type:
+    """Return the type that dtype and shape codes stand for."""
     t = _shape_of[shape]
     if t is None:
         return scalar(CODE_DTYPES[dtype])
     return TileType(t.shape, CODE_DTYPES[dtype], t.valid, t.memory, t.layout)
+
+
+def type_from(dtype: int, shape: int) -> Type:
+    """Return the type that dtype and shape codes stand for."""
+    return _type_from(dtype, shape)
 
 
 def _rest_code(op: Op, decl: OpDecl) -> int:

@@ -155,10 +155,14 @@ def _made(rule: Rule) -> frozenset[str]:
     return _operations(rule.rhs) if isinstance(rule.rhs, Term) else frozenset()
 
 
+def _is_always(rule: Rule) -> bool:
+    return _operations(rule.lhs) <= _ALWAYS
+
+
 @cache
 def _ruled() -> frozenset[str]:
     """Return the operations that the template's rules mention."""
-    base = [r for r in RULES.values() if r.lhs.op in _ALWAYS]
+    base = [r for r in RULES.values() if _is_always(r)]
     return frozenset().union(*(_operations(r.lhs) | _made(r) for r in base))
 
 
@@ -195,7 +199,7 @@ class Engine:
     def _fresh(self) -> None:
         self._egraph = self._bindings.EGraph()
         fixed = [f"({name} {' '.join(map(str, row))})" for name, row in facts.dtype_rows()]
-        always = [compile_rule(r) for r in self._rules if r.lhs.op in _ALWAYS]
+        always = [compile_rule(r) for r in self._rules if _is_always(r)]
         self._load([*schema(), *always, *fixed])
         self._uses = 0
         self._declared: set[str] = set()
@@ -207,10 +211,13 @@ class Engine:
             text = "\n".join(statements[start : start + PIECE])
             self._egraph.run_program(*self._egraph.parse_program(text))
 
-    def declare(self, names: Iterable[str]) -> None:
-        """Make operations available until the next reset, and the rules that can match terms of them."""
+    def declare(self, names: Iterable[str], without: frozenset[str] = frozenset()) -> None:
+        """Make operations available until the next reset, and the rules that can match terms of them.
+
+        ``without``: contracts whose rules are left out.
+        """
         available = set(names) | _ruled() | self._declared
-        more = self._matching(available)
+        more = self._matching(available, without)
         mentioned = available.union(*(_operations(r.lhs) | _made(r) for r in more))
         missing = mentioned - _ruled() - self._declared
         self._declared.update(missing)
@@ -219,10 +226,17 @@ class Engine:
         for r in more:
             self._egraph.run_program(*self._parsed(r))
 
-    def _matching(self, available: set[str]) -> list[Rule]:
+    def active(self) -> list[Rule]:
+        """Return the rules loaded since the last reset, beside the template's."""
+        return [RULES[name] for name in sorted(self._active)]
+
+    def _matching(self, available: set[str], without: frozenset[str]) -> list[Rule]:
         """Return the rules not yet loaded whose left side can be built from available operations or other rules'."""
         reach, found = set(available), list[Rule]()
-        waiting = [r for r in self._rules if r.lhs.op not in _ALWAYS and r.name not in self._active]
+        waiting = [
+            r for r in self._rules
+            if not _is_always(r) and r.name not in self._active and r.contract not in without
+        ]  # fmt: skip
         while True:
             now = [r for r in waiting if _operations(r.lhs) <= reach]
             if not now:

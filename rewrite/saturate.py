@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from ..ir import valueset
 from ..ir.dtypes import FP32, INT32, DType
 from ..ir.program import Op, Value
 from ..ir.types import TileType
 from ..ir.valueset import ValueSet
 from ..rules.casts import MAX_HOPS, road_table, road_words
-from ..rules.facts import BOUNDS, value_finite, value_fits, value_one_zero, value_ordered, value_within
+from ..rules.facts import (
+    BOUNDS,
+    value_finite,
+    value_fits,
+    value_index,
+    value_one_zero,
+    value_ordered,
+    value_positive,
+    value_within,
+)
 from ..rules.paths import Road, roads
 from ..rules.target import Target
 from ..rules.terms import (
@@ -19,10 +29,11 @@ from ..rules.terms import (
     CODE_SATURATIONS,
     DTYPE_CODES,
 )
-from .encode import Rows, class_of_values, read_graph, region_text
-from .engine import Budget, Engine, engine, why_tables
+from .encode import class_of_values, read_graph, region_text
+from .engine import Budget, Engine, Outcome, engine, why_tables
 from .graph import Graph
 from .knowledge import Knowledge
+from .providers import WINDOW_TABLES, Names, expand_rows, has_windows, literal_rows, window_rows
 from .region import Region
 from .structure import structure_rows
 
@@ -32,12 +43,16 @@ ROADS_PER_CAST = 6
 
 @dataclass(frozen=True)
 class Plan:
-    """What saturation needs to know: the target (``None``: casts are left alone), contract and budget."""
+    """What saturation needs to know: the target (``None``: casts are left alone), contract and budget.
+
+    ``contracted``: rules that leave roundings out apply.
+    """
 
     target: Target | None
     exact_only: bool = False
     budget: Budget = field(default_factory=Budget)
     watch: Callable[[str, Engine], None] | None = None
+    contracted: bool = False
 
 
 def saturate(region: Region, knowledge: Knowledge, plan: Plan) -> Graph:
@@ -52,12 +67,12 @@ def saturate(region: Region, knowledge: Knowledge, plan: Plan) -> Graph:
 def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> Graph:
     text, codes = region_text(region)
     sets = value_sets(region, knowledge)
-    eng.declare(op.name for op in region.ops)
-    eng.add(text + _fact_rows(value_facts(region, sets)) + structure_rows(region))
-    outcome = eng.run("normalise", plan.budget)
+    eng.declare((op.name for op in region.ops), frozenset() if plan.contracted else _CONTRACTED)
+    facts = _fact_rows(value_facts(region, sets)) + structure_rows(region) + literal_rows(region, eng.active())
+    eng.add([*text, *facts, *expand_rows(region, counts(region))])
+    outcome = _normalise(eng, region, plan.budget)
     if sets and plan.target is not None:
-        rows = eng.rows(_CAST_TABLES)
-        facts = _road_rows(rows, sets, plan.target, plan.exact_only)
+        facts = _road_rows(eng, region, sets, plan)
         if facts:
             eng.add(facts)
             lowered = eng.run("lower", plan.budget)
@@ -70,13 +85,32 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
     return replace(graph, values=values, stopped=outcome.stopped)
 
 
+_CONTRACTED = frozenset({"contracted"})
 _CAST_TABLES = frozenset({"val", "tile_cast"})
+#: Looks at the e-graph for more computed rows.
+_ROUNDS = 3
+
+
+def _normalise(eng: Engine, region: Region, budget: Budget) -> Outcome:
+    """Run the rules, and again while providers find new rows in what the rules made."""
+    outcome = eng.run("normalise", budget)
+    known: set[str] = set()
+    for _ in range(_ROUNDS if has_windows(region) else 0):
+        more = [r for r in window_rows(region, eng.rows(WINDOW_TABLES)) if r not in known]
+        if not more or outcome.stopped != "saturated":
+            break
+        known.update(more)
+        eng.add(more)
+        outcome = eng.run("normalise", budget)
+    return outcome
+
+
 _COMPARES = frozenset({"tile.cmp", "tile.cmps"})
 _SELECTS = frozenset({"tile.select", "tile.sel", "tile.sels"})
 #: Operations with recipes for short ranges of their operand.
 _RANGED = frozenset({"tile.sin", "tile.cos"})
 #: Operations whose rules ask what values their operands can hold.
-VALUED = _COMPARES | _RANGED | {"tile.cast"}
+VALUED = _COMPARES | _RANGED | {"tile.cast", "tile.divs", "tile.fmods"}
 
 
 def value_sets(region: Region, knowledge: Knowledge) -> dict[int, ValueSet]:
@@ -90,16 +124,33 @@ def value_sets(region: Region, knowledge: Knowledge) -> dict[int, ValueSet]:
         number[op.result.name] = len(values)
         values.append(op.result)
     wanted: dict[int, ValueSet] = {}
+    counting = counts(region)
     for op in region.ops:
         asked: tuple[object, ...] = ()
         if op.name == "tile.cast":
             asked = (op.operands[0], op.result)
         elif op.name in _COMPARES or op.name in _RANGED:
             asked = op.operands
+        if counting and getattr(op.result.type, "dtype", None) in _COUNTS:
+            asked = (*asked, *op.operands, op.result)
         for v in asked:
-            if isinstance(v, Value) and number[v.name] not in wanted:
+            if isinstance(v, Value) and v.name in number and number[v.name] not in wanted:
                 wanted[number[v.name]] = knowledge.of(v)
     return wanted
+
+
+_COUNTS = (FP32, INT32)
+
+
+def counts(region: Region) -> bool:
+    """Tell whether a region computes indices: FP32 numbers that become INT32, or INT32 quotients."""
+    for op in region.ops:
+        t = op.result.type
+        if isinstance(t, TileType) and t.dtype is INT32:
+            source = getattr(getattr(op.operands[0], "type", None), "dtype", None) if op.operands else None
+            if op.name in ("tile.divs", "tile.fmods") or (op.name == "tile.cast" and source is FP32):
+                return True
+    return False
 
 
 #: A fact about a value: relation, value number, and what else it is about (a dtype, or an integer code).
@@ -131,6 +182,9 @@ def value_facts(region: Region, sets: dict[int, ValueSet]) -> list[ValueFact]:
     if names & _COMPARES and names & _SELECTS:
         found += [("ordered", i, None) for i, values in sets.items() if value_ordered(values)]
         found += [("one_zero", i, None) for i, values in sets.items() if value_one_zero(values)]
+    if counts(region):
+        found += [("index", i, None) for i, values in sets.items() if value_index(values)]
+        found += [("positive", i, None) for i, values in sets.items() if value_positive(values)]
     if names & _RANGED:
         codes = range(len(BOUNDS))
         found += [("within", i, c) for i, values in sets.items() for c in codes if value_within(values, c)]
@@ -150,24 +204,32 @@ def _fact_word(d: DType | int | None) -> str:
     return "" if d is None else f" {d if isinstance(d, int) else DTYPE_CODES[d.name]}"
 
 
-def _road_rows(rows: Rows, sets: dict[int, ValueSet], target: Target, exact_only: bool) -> list[str]:
-    """Return the road rows of every cast in the normalised e-graph whose operand the program names."""
-    of_value = class_of_values(rows)
+def _road_rows(eng: Engine, region: Region, sets: dict[int, ValueSet], plan: Plan) -> list[str]:
+    """Return the road rows of every cast in the normalised e-graph; of what rules made, exact roads only."""
+    assert plan.target is not None
+    rows = eng.rows(_CAST_TABLES)
     name_of: dict[int, int] = {}
     best: dict[int, ValueSet] = {}
-    for i, c in of_value.items():
+    for i, c in class_of_values(rows).items():
         name_of.setdefault(c, i)
         if i in sets and (c not in best or _smaller(sets[i], best[c])):
             best[c] = sets[i]
     # The numbers of the requests must not depend on interned codes such as the shape's.
     casts = {
-        (name_of[x], src, dst, mode, sat): best[x]
+        (name_of[x], src, dst, mode, sat): best.get(x) or valueset.of_dtype(CODE_DTYPES[src])
         for dst, _, src, mode, sat, _, x, _ in rows.get("tile_cast", [])
-        if x in best and src != dst
+        if x in name_of and src != dst
     }
     out: list[str] = []
-    for number, (request, values) in enumerate(sorted(casts.items(), key=lambda c: c[0]), 1):
-        out += _rows_for(request, values, target, exact_only, number)
+    for number, ((x, *request), values) in enumerate(sorted(casts.items(), key=lambda c: c[0]), 1):
+        out += _rows_for(f"(val {x})", tuple(request), values, plan.target, plan.exact_only, number)
+    made = [row for row in rows.get("tile_cast", []) if row[6] not in name_of and row[0] != row[2]]
+    names = Names(region, eng.rows()) if made else None
+    for dst, _, src, mode, sat, _, x, _ in made:
+        text = names.of(x) if names is not None else None
+        if text is not None:
+            everything = valueset.of_dtype(CODE_DTYPES[src])
+            out += _rows_for(text, (src, dst, mode, sat), everything, plan.target, True, 0)
     return out
 
 
@@ -176,10 +238,10 @@ def _smaller(a: ValueSet, b: ValueSet) -> bool:
 
 
 def _rows_for(
-    request: tuple[int, int, int, int, int], values: ValueSet, target: Target, exact_only: bool, number: int
+    x: str, request: tuple[int, ...], values: ValueSet, target: Target, exact_only: bool, number: int
 ) -> list[str]:
-    x, src, dst, mode, sat = request
-    signature = f"(val {x}) {src} {dst} {mode} {sat}"
+    src, dst, mode, sat = request
+    signature = f"{x} {src} {dst} {mode} {sat}"
     found = roads(
         target,
         CODE_DTYPES[src],

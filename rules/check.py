@@ -26,7 +26,7 @@ from ..ir.types import ScalarType
 from . import library as _library  # noqa: F401  (declares the rules)
 from .check_bound import bound_failures, operand_of
 from .check_contracted import contracted_failures
-from .check_draw import aim
+from .check_draw import aim, sides_of
 from .check_eval import (
     OTHER_CHOICES,
     Assignment,
@@ -127,10 +127,10 @@ def _instance(rule: Rule, rng: np.random.Generator, tally: _Tally) -> None:
         values, exhaustive = draw_values(where, _dtypes_of(codes), rng)
         aimed = aim(rule, codes, values, rng)
         exhaustive &= not aimed
-        keep = _selected(rule, codes, values)
+        keep = _selected(rule, codes, values, bool(sides_of(rule)))
         if keep is not None:
             values = {v: x.select(keep) for v, x in values.items()}
-        count = max((x.size for v, x in values.items() if where[v][0] == "tile"), default=1)
+        count = max((x.size for v, x in values.items() if v in where and where[v][0] == "tile"), default=1)
         if not count or (keep is not None and not keep.any()):
             return
         values.update({v: Valued.mask(count, rng) for v, (kind, _) in where.items() if kind == "mask"})
@@ -247,7 +247,9 @@ def roles(rule: Rule, codes: Assignment, rng: np.random.Generator) -> dict[Var, 
     found = value_variables(rule.lhs, codes, literals, free)
     for c in rule.when:
         subject = c.args[0]
-        if c.relation in ("typed", "windows") and isinstance(subject, Var) and found.get(subject, ("tile",))[0] == "tile":
+        if c.relation not in ("typed", "windows") or not isinstance(subject, Var):
+            continue
+        if found.get(subject, ("tile",))[0] == "tile":
             (code, *_) = _codes_of(c, codes)
             found[subject] = ("tile", CODE_DTYPES[code])
     return found
@@ -271,8 +273,11 @@ def _code_condition(c: Condition, codes: Assignment) -> bool:
     return dtype_holds(c.relation, tuple(CODE_DTYPES[a] for a in args if isinstance(a, int)))
 
 
-def _selected(rule: Rule, codes: Assignment, values: Mapping[Var, Valued]) -> Arr | None:
-    """Return which elements satisfy the rule's value conditions (``None``: it has none)."""
+def _selected(rule: Rule, codes: Assignment, values: Mapping[Var, Valued], together: bool) -> Arr | None:
+    """Return which elements satisfy the rule's value conditions (``None``: it has none).
+
+    ``together``: elements depend on each other's places, so that all must satisfy them or none is taken.
+    """
     keep: Arr | None = None
     for c in rule.when:
         if c.relation not in VALUE_CONDITIONS and c.relation not in _LITERAL_CONDITIONS:
@@ -285,6 +290,10 @@ def _selected(rule: Rule, codes: Assignment, values: Mapping[Var, Valued]) -> Ar
                 raise Unfit
             continue
         holds = value_condition(c.relation, value.data.reshape(-1), value.dtype, _codes_of(c, codes))
+        if together:
+            if not holds.all():
+                raise Unfit
+            continue
         keep = holds if keep is None else keep & holds
     return keep
 
@@ -349,8 +358,9 @@ def _within(array: Arr, src: DType, code: int) -> Arr:
 
 def _small_integers(array: Arr, src: DType) -> Arr:
     numbers = decode(array, src)
-    result: Arr = _never_negative_zero(array, src) & (np.abs(numbers.astype(np.float64)) <= MAGNITUDE)
-    return result & (numbers == np.floor(numbers.astype(np.float64)))
+    wide = numbers.astype(np.float64)
+    result: Arr = _never_negative_zero(array, src) & (np.abs(wide) <= MAGNITUDE) & (wide == np.floor(wide))
+    return result
 
 
 def _not_negative(array: Arr, src: DType) -> Arr:

@@ -21,7 +21,10 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
     "within": (("value", "int"), "every number in it is at most that bound in magnitude (NaN may occur)"),
     "ordered": (("value",), "no NaN can occur"),
     "one_zero": (("value",), "-0 cannot occur"),
+    "index": (("value",), "every element is an integer of at most 2**22 in magnitude, no NaN, no -0"),
+    "positive": (("value",), "no element is negative"),
     "typed": (("value", "dtype", "shape"), "a tile of that dtype and shape"),
+    "windows": (("value", "dtype", "shape"), "a fully valid tile of that dtype and shape, read in several windows"),
     "literal": (("value",), "a literal number"),
     "nonzero": (("value",), "a literal that no dtype rounds to zero"),
     "keeps_infinity": (
@@ -35,10 +38,29 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 #: Facts that the forward analysis gives.
-FROM_ANALYSIS = frozenset({"fits", "finite", "within", "ordered", "one_zero"})
+FROM_ANALYSIS = frozenset({"fits", "finite", "within", "ordered", "one_zero", "index", "positive"})
 
 #: Magnitudes that ``within`` tells apart, by code: an eighth and a quarter of a turn, rounded up to FP32.
 BOUNDS: tuple[float, ...] = (0.7853981852531433, 1.5707963705062866)
+
+
+#: Largest magnitude of an ``index``: FP32 sums of two, and products that are indices again, are exact.
+MAGNITUDE = 2**22
+
+
+def is_index(x: Var | Term) -> Condition:
+    """Every element of ``x`` is a small integer."""
+    return Condition("index", (x,))
+
+
+def positive(x: Var | Term) -> Condition:
+    """No element of ``x`` is negative."""
+    return Condition("positive", (x,))
+
+
+def windows(x: Var | Term, dtype: Var | int, shape: Var) -> Condition:
+    """``x`` is a fully valid tile of which several windows are read; binds its dtype and shape."""
+    return Condition("windows", (x, dtype, shape))
 
 
 def within(x: Var | Term, code: int) -> Condition:
@@ -160,6 +182,17 @@ def value_ordered(values: valueset.ValueSet) -> bool:
 def value_one_zero(values: valueset.ValueSet) -> bool:
     """The ``one_zero`` fact."""
     return not values.negative_zero
+
+
+def value_index(values: valueset.ValueSet) -> bool:
+    """The ``index`` fact."""
+    plain = not (values.nan or values.inf or values.negative_zero)
+    return plain and values.grid >= 0 and values.lo >= -MAGNITUDE and values.hi <= MAGNITUDE
+
+
+def value_positive(values: valueset.ValueSet) -> bool:
+    """The ``positive`` fact."""
+    return not values.nan and values.lo >= 0
 
 
 #: Literals of at least this magnitude are no zero in any dtype with arithmetic (FP16's smallest number).

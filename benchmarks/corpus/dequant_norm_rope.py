@@ -35,7 +35,9 @@ class DequantNormRope:
         s = pl.cast(sin_t, target_type=pl.FP32)
         left = pl.sub(pl.mul(lo, c), pl.mul(hi, s))
         right = pl.add(pl.mul(hi, c), pl.mul(lo, s))
-        rope_t = pl.tile.concat(pl.cast(left, target_type=pl.BF16, mode="rint"), pl.cast(right, target_type=pl.BF16, mode="rint"))
+        left_b = pl.cast(left, target_type=pl.BF16, mode="rint")
+        right_b = pl.cast(right, target_type=pl.BF16, mode="rint")
+        rope_t = pl.tile.concat(left_b, right_b)
         nope_out = pl.store(nope_t, [0, 0], nope)
         rope_out = pl.store(rope_t, [0, 0], rope)
         return nope_out, rope_out

@@ -1,0 +1,116 @@
+"""What lowering gains on real-shaped kernels, against the fixed lowering, greedy rewriting and random search.
+
+    python benchmarks/bench_gains.py [--kernel NAME] [--quick]
+
+Per kernel of ``corpus/`` and target: instructions, cycles (all, and those of the vector unit: transfers cannot
+change), scratch and peak live bytes, compile time (processor time, warm, memo off), whether the optimum of the
+rules is proved. Ratios are to the fixed lowering, in vector cycles. Exit status 1 if any kernel got worse.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from baselines import cost, fixed, searched
+from tilegg import lower, parse
+from tilegg.extract.footprint import live_bytes, scratch_bytes
+from tilegg.extract.price import pricer_for
+from tilegg.ir.program import Program
+from tilegg.rules.target import load_target
+
+TARGETS = ("a2a3", "a5")
+CORPUS = Path(__file__).parent / "corpus"
+#: FP8 exists on the A5 only.
+A5_ONLY = "fp8"
+GOALS = {"exact": 0.85, "contracted": 0.75}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kernel on one target."""
+
+    kernel: str
+    arch: str
+    ratios: dict[str, float]
+    whole: dict[str, float]
+    worse: bool
+
+
+def kernels(only: str = "") -> list[tuple[str, Program]]:
+    """Return the corpus by name."""
+    return [(p.stem, parse(p.read_text())) for p in sorted(CORPUS.glob("*.py")) if only in p.stem]
+
+
+def measure(name: str, program: Program, arch: str, quick: bool) -> Row:
+    """Lower one kernel in every way, print its lines and return its ratios."""
+    target = load_target(arch)
+    base = fixed(program, arch)
+    live = live_bytes(base.program)
+    print(f"{name} {arch}")
+    _line("fixed", base.instructions, base.cycles, base.vector, scratch_bytes(base.program, target), live, "")
+    ratios, whole, worse = {}, {}, False
+    for contract in GOALS:
+        found = lower(program, arch, contract=contract, memo=None)
+        start = time.process_time()
+        found = lower(program, arch, contract=contract, memo=None)
+        ms = (time.process_time() - start) * 1e3
+        made = cost(found)
+        ratios[contract], whole[contract] = made.vector / base.vector, made.cycles / base.cycles
+        worse |= made.vector > base.vector + 1e-3
+        optimum = found.optimum if isinstance(found.optimum, str) else f"gap {found.optimum:.1%}"
+        scratch = scratch_bytes(found.program, target)
+        note = f"{ratios[contract]:.3f}  {ms:6.1f} ms  {optimum}"
+        _line(contract, made.instructions, made.cycles, made.vector, scratch, live_bytes(found.program), note)
+        if contract == "exact" and not quick:
+            greedy, drawn = searched(found, pricer_for(target, True))
+            ratios["greedy"], ratios["random"] = greedy / base.vector, drawn / base.vector
+            print(f"  {'greedy':11s} {'':24s} {greedy:8.0f} {'':16s} {ratios['greedy']:.3f}")
+            print(f"  {'random':11s} {'':24s} {drawn:8.0f} {'':16s} {ratios['random']:.3f}")
+    return Row(name, arch, ratios, whole, worse)
+
+
+def _line(how: str, count: int, cycles: float, vector: float, scratch: int, live: int, note: str) -> None:
+    print(f"  {how:11s} {count:4d} instr {cycles:8.0f} cyc {vector:8.0f} vec {scratch:6d} {live:8d} B  {note}")
+
+
+def report(rows: list[Row]) -> bool:
+    """Print geometric means by target and return whether no kernel got worse."""
+    for arch in (*TARGETS, "both"):
+        some = [r for r in rows if arch in (r.arch, "both")]
+        if not some:
+            continue
+        for how in some[0].ratios:
+            mean = statistics.geometric_mean([r.ratios[how] for r in some])
+            goal = whole = ""
+            if how in GOALS:
+                goal = f" (goal {GOALS[how]})"
+                whole = f", with transfers {statistics.geometric_mean([r.whole[how] for r in some]):.3f}"
+            best = min(some, key=lambda r: r.ratios[how])
+            text = f"geometric mean {mean:.3f}{goal}{whole}"
+            print(f"{arch:5s} {how:11s} {text}; best {best.kernel} {best.ratios[how]:.3f}")
+    worse = [f"{r.kernel} on {r.arch}" for r in rows if r.worse]
+    print(f"{len(rows)} kernels and targets, {len(worse)} worse: {', '.join(worse) or 'none'}")
+    return not worse
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kernel", default="", help="only kernels whose name contains this")
+    parser.add_argument("--quick", action="store_true", help="without the searches to compare with")
+    args = parser.parse_args()
+    rows = [
+        measure(name, program, arch, args.quick)
+        for name, program in kernels(args.kernel)
+        for arch in TARGETS
+        if arch == "a5" or not name.startswith(A5_ONLY)
+    ]
+    return 0 if report(rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

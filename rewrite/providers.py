@@ -1,0 +1,165 @@
+"""Computed fact rows: what rules ask about literals, small integers and windows of tiles.
+
+A provider is a function from what is known about a region (its operations, and e-graph rows where they have grown)
+to rows of its table. Tables of literals are closed here: a literal that a row gives is a literal for further rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ..ir.dtypes import INDEX, INT32, DType
+from ..ir.op import OPS, Kind
+from ..ir.program import Const, Op, Value
+from ..ir.types import TileType
+from ..rules.computed import COMPUTED
+from ..rules.rule import Rule
+from ..rules.terms import DTYPE_CODES, child_params, constructor, literal_codes, signature
+from .encode import Rows, class_of_values, decls_by_constructor, shape_code, type_from
+from .region import Region
+
+#: Closure over computed literals: more steps would only follow chains that no kernel has.
+_STEPS = 2
+_MOST_LITERALS = 24
+
+
+def literal_rows(region: Region, rules: Iterable[Rule]) -> list[str]:
+    """Return the rows of the computed tables that ``rules`` ask for, for the region's literals."""
+    tables = list(dict.fromkeys(c.relation for r in rules for c in r.when if c.relation in COMPUTED))
+    if not tables:
+        return []
+    met: dict[tuple[Const, DType], None] = {}
+    for op in region.ops:
+        t = op.result.type
+        if isinstance(t, TileType):
+            met.update(dict.fromkeys((o, t.dtype) for o in op.operands if _is_number(o)))  # type: ignore[misc]
+    written = list(met)[:_MOST_LITERALS]
+    rows: dict[str, None] = {}
+    for step in range(_STEPS):
+        found = list(met)[: 2 * _MOST_LITERALS]
+        for name in tables:
+            table = COMPUTED[name]
+            for inputs, dtype in _inputs(found if table.inputs == 1 else written, table.inputs):
+                given = table.function(*inputs, dtype)
+                if given is not None:
+                    words = [*map(_literal, inputs), str(DTYPE_CODES[dtype.name]), *map(_literal, given)]
+                    rows[f"({name} {' '.join(words)})"] = None
+                    if step == 0:
+                        met.update(dict.fromkeys((g, INT32 if g.dtype is INDEX else dtype) for g in given))
+        if len(met) == len(found):
+            break
+    return list(rows)
+
+
+def _is_number(o: object) -> bool:
+    return isinstance(o, Const) and o.dtype.kind != "bool"
+
+
+def _literal(c: Const) -> str:
+    kind, bits = literal_codes(c.value, c.dtype)
+    return f"(Lit {kind} {bits})"
+
+
+def _inputs(met: list[tuple[Const, DType]], count: int) -> Iterator[tuple[tuple[Const, ...], DType]]:
+    if count == 1:
+        yield from (((c,), d) for c, d in met)
+        return
+    yield from (((a, b), d) for a, d in met for b, other in met if d is other)
+
+
+# -- windows -----------------------------------------------------------------------------------------------
+
+#: Operations that rules move from windows to the whole tile.
+_MOVED = frozenset(f"tile.{n}" for n in ("cast", "neg", "exp", "abs", "muls", "adds", "add", "sub", "mul"))
+
+
+def has_windows(region: Region) -> bool:
+    """Tell whether several windows of one tile are read, and something is computed from them."""
+    names = [op.operands[0].name for op in region.ops if op.name == "tile.slice"]  # type: ignore[union-attr]
+    return len(set(names)) < len(names) and any(op.name in _MOVED for op in region.ops)
+
+
+WINDOW_TABLES = frozenset({"val"} | {constructor(n) for n in _MOVED | {"tile.slice"}})
+
+
+def window_rows(region: Region, rows: Rows) -> list[str]:
+    """Return the rows of ``windows``: fully valid tiles of which the e-graph reads several windows."""
+    slices = rows.get("tile_slice", [])
+    seen: dict[int, set[tuple[int, ...]]] = {}
+    for row in slices:
+        seen.setdefault(row[-2], set()).add(row[1:-2])
+    several = {c for c, found in seen.items() if len(found) > 1}
+    texts = Names(region, rows)
+    out: list[str] = []
+    for c in sorted(several, key=lambda c: texts.of(c) or ""):
+        name, t = texts.of(c), texts.type_of(c)
+        if name is not None and t is not None and t.valid is None:
+            out.append(f"(windows {name} {DTYPE_CODES[t.dtype.name]} {shape_code(t)})")
+    return out
+
+
+class Names:
+    """Text for the classes of an e-graph: the program's values, and terms of them for classes that rules made."""
+
+    def __init__(self, region: Region, rows: Rows) -> None:
+        values = [*region.leaves, *(op.result for op in region.ops)]
+        self._text: dict[int, str] = {}
+        self._type: dict[int, TileType] = {}
+        for i, c in class_of_values(rows).items():
+            self._text.setdefault(c, f"(val {i})")
+            t = values[i].type
+            if isinstance(t, TileType):
+                self._type.setdefault(c, t)
+        self._open = {row[-1]: (name, row) for name in sorted(rows) for row in rows[name] if name in _decls()}
+        for kind, bits, c in rows.get("Lit", []):
+            self._text.setdefault(c, f"(Lit {kind} {bits})")
+
+    def of(self, c: int, depth: int = 8) -> str | None:
+        """Return the text of a class, ``None`` where it would be deep."""
+        if c not in self._text and c in self._open and depth:
+            name, row = self._open[c]
+            count = len(signature(_decls()[name]))
+            children = [self.of(k, depth - 1) for k in row[count:-1]]
+            if None not in children:
+                self._text[c] = f"({name} {' '.join([*map(str, row[:count]), *children])})"  # type: ignore[list-item]
+        return self._text.get(c)
+
+    def type_of(self, c: int) -> TileType | None:
+        """Return the type of a class that holds tiles."""
+        if c not in self._type and c in self._open:
+            _, row = self._open[c]
+            t = type_from(row[0], row[1])
+            if isinstance(t, TileType):
+                self._type[c] = t
+        return self._type.get(c)
+
+
+_decls = decls_by_constructor
+
+
+# -- conversions of repeated values --------------------------------------------------------------------------
+
+_EXPANDS = frozenset({"tile.row_expand", "tile.col_expand", "tile.row_expand_add", "tile.col_expand_add"})
+
+
+def expand_rows(region: Region, counting: bool) -> Iterable[str]:
+    """Return the ``typed`` rows of what repeats: the vectors and targets of expands in a region with casts.
+
+    ``counting``: indices are computed; what is reshaped then gets rows as well.
+    """
+    if not any(op.name == "tile.cast" for op in region.ops):
+        return []
+    number = {v.name: i for i, v in enumerate([*region.leaves, *(op.result for op in region.ops)])}
+    rows: dict[str, None] = {}
+    for op in region.ops:
+        for o in _tiles(op) if op.name in _EXPANDS or (counting and op.name == "tile.reshape") else ():
+            rows[f"(typed (val {number[o.name]}) {DTYPE_CODES[o.type.dtype.name]} {shape_code(o.type)})"] = None  # type: ignore[union-attr]
+    return list(rows)
+
+
+def _tiles(op: Op) -> list[Value]:
+    params = OPS[op.name].operand_params
+    found = [op.operands[i] for i in child_params(OPS[op.name]) if params[i].kind is Kind.TILE]
+    return [o for o in found if isinstance(o, Value)]
+
+

@@ -1,0 +1,88 @@
+"""Shapes of rule instances: dims for windows, reshapes and constant tiles, tiles of several rows with vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..ir.dtypes import INDEX
+from ..ir.op import OPS, Kind, OpDecl
+from ..ir.program import Const
+from ..ir.types import TileType, tile
+from .rule import Term, Var
+from .terms import child_params
+
+if TYPE_CHECKING:
+    from .check_eval import Valued
+
+_ROWS = 8
+#: Parameters that take one value per row or per column.
+_VECTORS = {"row_vec": "row", "col_vec": "col"}
+
+
+def fill_lists(
+    decl: OpDecl, seed: int, types: list[Any], values: Mapping[Var, Valued], known: list[Any], operands: list[Any]
+) -> None:
+    """Give the list operands of an operation dims that fit its tile: a window, another shape, the common shape."""
+    rows, cols = _extent(types, values)
+    lists: dict[str, tuple[int, ...]] = {"shape": (rows, cols)}
+    if decl.name == "tile.slice":
+        half = max(cols // 2, 1)
+        lists = {"shape": (rows, half), "offset": (0, (cols - half) * (seed % 2))}
+    elif decl.name == "tile.reshape":
+        shapes = [(1, rows * cols), (rows * cols, 1), (cols, rows)]
+        lists = {"shape": shapes[seed % len(shapes)]}
+    for i, p in enumerate(decl.operand_params):
+        if p.kind is Kind.DIMS and p.name in lists:
+            known[i] = tuple(Const(d, INDEX) for d in lists[p.name])
+            operands[i] = lists[p.name]
+
+
+def _extent(types: list[Any], values: Mapping[Var, Valued]) -> tuple[int, int]:
+    """Return rows and columns of the first tile operand, or of the instance's largest tile."""
+    tiles = [t for t in types if isinstance(t, TileType)]
+    if not tiles:
+        tiles = [max((v.type for v in values.values() if isinstance(v.type, TileType)), key=_count)]
+    rows, cols = (d for d in tiles[0].shape if isinstance(d, int))
+    return rows, cols
+
+
+def _count(t: TileType) -> int:
+    rows, cols = (d for d in t.shape if isinstance(d, int))
+    return rows * cols
+
+
+def vectors(p: Any) -> dict[Var, str]:
+    """Return the variables of a pattern that stand for one value per row or column."""
+    found: dict[Var, str] = {}
+    if isinstance(p, Term) and p.op in OPS:
+        decl = OPS[p.op]
+        for position, child in zip(child_params(decl), p.children):
+            side = _VECTORS.get(decl.operand_params[position].name)
+            if side is not None:
+                found.update(dict.fromkeys(_leaves(child), side))
+            found.update(vectors(child))
+    return found
+
+
+def _leaves(p: Any) -> list[Var]:
+    if isinstance(p, Var):
+        return [p]
+    return [v for c in p.children for v in _leaves(c)] if p.op in OPS else []
+
+
+def in_rows(values: dict[Var, Valued], sides: Mapping[Var, str]) -> dict[Var, Valued]:
+    """Return the values as tiles of several rows, those of ``sides`` with one value per row or column."""
+    from .check_eval import Unfit, Valued
+
+    out = dict(values)
+    for v, value in values.items():
+        if not isinstance(value.type, TileType):
+            continue
+        cols = value.size // _ROWS
+        if not cols:
+            raise Unfit
+        flat = value.data.reshape(-1)[: _ROWS * cols]
+        shape = {"row": (_ROWS, 1), "col": (1, cols)}.get(sides.get(v, ""), (_ROWS, cols))
+        out[v] = Valued(flat[: shape[0] * shape[1]].reshape(shape), tile(shape, value.dtype))
+    return out

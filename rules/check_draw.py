@@ -1,0 +1,74 @@
+"""Values drawn for what a rule asks: literals with rows in computed tables, small integers, vectors of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..ir.convert import encode
+from ..ir.program import Const
+from ..ir.types import ScalarType
+from .check_dims import in_rows, vectors
+from .check_eval import Assignment, Unfit, Valued
+from .computed import COMPUTED
+from .rule import Condition, Rule, Term, Var
+from .terms import CODE_DTYPES
+
+
+def aim(rule: Rule, codes: Assignment, values: dict[Var, Valued], rng: np.random.Generator) -> bool:
+    """Replace drawn values by such as the rule's conditions ask for; tell whether any was. Raises ``Unfit``."""
+    aimed = False
+    sides = sides_of(rule)
+    for c in rule.when:
+        if c.relation in COMPUTED:
+            _literals(c, codes, values, rng)
+            aimed = True
+        elif c.relation in ("index", "positive"):
+            aimed |= _integers(c, values, rng, bool(sides))
+    if sides:
+        values.update(in_rows(values, sides))
+    return aimed or bool(sides)
+
+
+def sides_of(rule: Rule) -> dict[Var, str]:
+    """Return the variables of a rule that stand for one value per row or column."""
+    return {**vectors(rule.lhs), **vectors(rule.rhs)}
+
+
+def _literals(c: Condition, codes: Assignment, values: dict[Var, Valued], rng: np.random.Generator) -> None:
+    """Draw the literals of a computed table's row and set what it gives."""
+    table = COMPUTED[c.relation]
+    names = c.args[: table.inputs]
+    code, gives = c.args[table.inputs], c.args[table.inputs + 1 :]
+    dtype = CODE_DTYPES[codes[code] if isinstance(code, Var) else int(code)]  # type: ignore[arg-type]
+    drawn = table.example(rng, dtype)
+    found = table.function(*drawn, dtype)
+    if found is None:
+        raise Unfit
+    for name, literal in zip((*names, *gives), (*drawn, *found)):
+        assert isinstance(name, Var)
+        values[name] = _scalar(literal)
+
+
+def _scalar(literal: Const) -> Valued:
+    kind = np.float64 if literal.dtype.is_float else np.int64
+    data = np.array([literal.value], kind)
+    if literal.dtype.is_float and literal.dtype.storage == np.float32:
+        with np.errstate(all="ignore"):
+            data = data.astype(np.float32) if data.astype(np.float32) == data or np.isnan(data) else data
+    return Valued(data, ScalarType(literal.dtype))
+
+
+def _integers(c: Condition, values: dict[Var, Valued], rng: np.random.Generator, every: bool) -> bool:
+    """Let most elements of a variable (``every`` one) be integers, of small and of limiting size."""
+    subject = c.args[0]
+    if isinstance(subject, Term) or isinstance(values[subject].type, ScalarType):  # type: ignore[index]
+        return False
+    assert isinstance(subject, Var)
+    value = values[subject]
+    flat = value.data.reshape(-1).copy()
+    top = 2 ** int(rng.integers(2, 24))
+    whole = encode(rng.integers(0 if rng.random() < 0.5 else -top, top, flat.size), value.dtype, "rint", True)
+    count = flat.size if every else flat.size * 7 // 8
+    flat[:count] = whole[:count]
+    values[subject] = Valued.tile(rng.permutation(flat), value.dtype)
+    return True

@@ -1,0 +1,157 @@
+"""Literals computed from literals: the fact tables whose last columns are found by arithmetic, exactly.
+
+A row ``inverse(c, d, r)`` says of a literal ``c`` met by a tile of dtype ``d`` that ``r`` is the literal 1 / c. Rows
+are made for the literals of a region (``rewrite/providers.py``); the rule checks draw literals by ``example``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..ir.codes import decode
+from ..ir.convert import encode
+from ..ir.dtypes import FP32, INDEX, INT32, DType
+from ..ir.program import Const
+from .facts import FACTS, MAGNITUDE
+from .rule import Condition, Term, Var
+
+#: Results of a table for given literals and the dtype of the tile they meet; ``None``: no row.
+Function = Callable[..., tuple[Const, ...] | None]
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A table of literals: ``inputs`` literals, a dtype, then the results of ``function``.
+
+    ``example`` draws input literals that often have a row.
+    """
+
+    meaning: str
+    inputs: int
+    outputs: int
+    function: Function
+    example: Callable[[np.random.Generator, DType], tuple[Const, ...]]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The kinds of the table's columns."""
+        return (*["value"] * self.inputs, "dtype", *["value"] * self.outputs)
+
+
+def _held(value: float, dtype: DType) -> bool:
+    """Return whether a floating-point dtype holds a number exactly, as a normal number."""
+    with np.errstate(all="ignore"):
+        back = decode(encode(np.asarray([value], np.float64), dtype, "rint", False), dtype)[0].item()
+    least = {"FP32": 2.0**-126, "BF16": 2.0**-126, "FP16": 2.0**-14}.get(dtype.name)
+    return least is not None and back == value and math.isfinite(value) and abs(value) >= least
+
+
+def _power(value: int | float) -> int | None:
+    """Return k where the number is 2**k or -2**k."""
+    mantissa, exponent = math.frexp(value) if value and math.isfinite(value) else (0.0, 0)
+    return exponent - 1 if abs(mantissa) == 0.5 else None
+
+
+def _inverse(c: Const, dtype: DType) -> tuple[Const, ...] | None:
+    if not dtype.is_float or _power(c.value) is None:
+        return None
+    inverse = 1.0 / c.value
+    return (Const(inverse, FP32),) if _held(float(c.value), dtype) and _held(inverse, dtype) else None
+
+
+def _minus(c: Const, dtype: DType) -> tuple[Const, ...] | None:
+    if dtype.is_float:
+        return (Const(-float(c.value), FP32),) if c.value == c.value else None
+    if dtype is not INT32 or not isinstance(c.value, int) or abs(c.value) >= 2**31:
+        return None
+    return (Const(-c.value, INDEX),)
+
+
+def _mask(c: Const, dtype: DType) -> tuple[Const, ...] | None:
+    if dtype is not INT32 or not isinstance(c.value, int) or isinstance(c.value, bool):
+        return None
+    k = _power(c.value)
+    if k is None or not 1 <= k <= 30 or c.value < 0:
+        return None
+    return Const(k, INDEX), Const(c.value - 1, INDEX)
+
+
+def _low(c: Const, dtype: DType) -> tuple[Const, ...] | None:
+    if not isinstance(c.value, int) or not 1 <= c.value < 2**30:
+        return None
+    found = _mask(Const(c.value + 1, INDEX), dtype)
+    return None if found is None else found[:1]
+
+
+def _whole(c: Const, dtype: DType) -> tuple[Const, ...] | None:
+    if dtype is not FP32 or abs(c.value) > MAGNITUDE or c.value != int(c.value):
+        return None
+    return None if c.value == 0 and math.copysign(1.0, c.value) < 0 else (Const(int(c.value), INDEX),)
+
+
+def _halving(c: Const, dtype: DType) -> tuple[Const, ...] | None:
+    k = _power(c.value)
+    if dtype is not FP32 or k is None or c.value < 0 or not -22 <= k <= -1:
+        return None
+    return (Const(-k, INDEX),)
+
+
+def _product(a: Const, b: Const, dtype: DType) -> tuple[Const, ...] | None:
+    if not dtype.is_float or not (_held(float(a.value), dtype) and _held(float(b.value), dtype)):
+        return None
+    # Two significands of at most 24 bits: double precision holds the product exactly.
+    product = float(a.value) * float(b.value)
+    return (Const(product, FP32),) if _held(product, dtype) else None
+
+
+def _any_power(low: int, high: int, integer: bool = False) -> Callable[..., tuple[Const, ...]]:
+    def draw(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+        k = int(rng.integers(low, high))
+        if integer or dtype.is_int:
+            return (Const(2 ** abs(k), INDEX),)
+        return (Const(math.ldexp(float(rng.choice([1.0, 1.0, -1.0])), k), FP32),)
+
+    return draw
+
+
+def _ones(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+    return (Const(2 ** int(rng.integers(1, 30)) - 1, INDEX),)
+
+
+def _number(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+    if dtype.is_int:
+        return (Const(int(rng.integers(-(2**31) + 1, 2**31)), INDEX),)
+    return (Const(float(rng.choice([0.0, -0.0, 1.0, math.inf, *rng.standard_normal(4) * 100])), FP32),)
+
+
+def _small(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+    return (Const(float(rng.integers(-300, 300)), FP32),)
+
+
+def _two_short(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+    a, b = (float(n) / 8 for n in rng.integers(-60, 60, 2))
+    return Const(a, FP32), Const(b, FP32)
+
+
+#: Table -> how its rows come about.
+COMPUTED: dict[str, Computed] = {
+    "inverse": Computed("a power of two, and 1 divided by it", 1, 1, _inverse, _any_power(-30, 30)),
+    "minus": Computed("a literal and its negation", 1, 1, _minus, _number),
+    "power": Computed("an integer 2**k, k, and 2**k - 1", 1, 2, _mask, _any_power(1, 30, True)),
+    "low": Computed("2**k - 1 and k", 1, 1, _low, _ones),
+    "whole": Computed("an integral number and it as an integer", 1, 1, _whole, _small),
+    "halving": Computed("2**-k and k", 1, 1, _halving, _any_power(-22, 0)),
+    "product": Computed("two literals and their product, which is exact", 2, 1, _product, _two_short),
+}
+FACTS.update({name: (c.columns, c.meaning) for name, c in COMPUTED.items()})
+
+
+def computed(table: str, *literals: Var | Term, dtype: Var | int, gives: tuple[Var, ...]) -> Condition:
+    """A row of a computed table: literals that the left side binds, the dtype, and the literals it gives."""
+    made = COMPUTED[table]
+    assert len(literals) == made.inputs and len(gives) == made.outputs
+    return Condition(table, (*literals, dtype, *gives))

@@ -1,0 +1,76 @@
+"""Rules that leave roundings out (contract "contracted"): the result is nearer to the real value, not the same.
+
+They are applied only where the author admits it: a product and a sum in one rounding, a quotient instead of a
+product with a rounded reciprocal.
+"""
+
+from __future__ import annotations
+
+from .arithmetic import d, op, rest, sh
+from .computed import computed
+from .facts import is_float
+from .rule import Pattern, Term, rests, rule, shapes, values
+
+(x, y, v, c, r, c1, c2) = values("x y v c r c1 c2")
+(sv,) = shapes("sv")
+(rest2,) = rests("rest2")
+
+
+def _recip(of: Pattern) -> Term:
+    return Term("tile.recip", (d, sh, rest), (of,))
+
+
+_FUSED = "one rounding where a product and a sum have two"
+_QUOTIENT = "the quotient is rounded once, the product with a rounded reciprocal twice"
+
+for _name, _lhs in (("first", op("add", op("muls", x, c), y)), ("second", op("add", y, op("muls", x, c)))):
+    rule(
+        f"fuse.axpy.{_name}", lhs=_lhs, rhs=op("axpy", y, x, c), when=[is_float(d)],
+        contract="contracted", reason=_FUSED,
+    )  # fmt: skip
+rule(
+    "fuse.axpy.minus",
+    lhs=op("sub", y, op("muls", x, c)),
+    rhs=op("axpy", y, x, r),
+    when=[is_float(d), computed("minus", c, dtype=d, gives=(r,))],
+    contract="contracted",
+    reason=_FUSED,
+)
+for _name, _lhs in (("first", op("mul", _recip(y), x)), ("second", op("mul", x, _recip(y)))):
+    rule(
+        f"fuse.div.{_name}", lhs=_lhs, rhs=Term("tile.div", (d, sh, rest), (x, y)), when=[is_float(d)],
+        contract="contracted", reason=_QUOTIENT,
+    )  # fmt: skip
+for _side in ("row", "col"):
+    _vector = Term("tile.recip", (d, sv, rest), (v,))
+    rule(
+        f"fuse.{_side}-div",
+        lhs=op(f"{_side}_expand_mul", x, _vector),
+        rhs=op(f"{_side}_expand_div", x, v),
+        when=[is_float(d)],
+        contract="contracted",
+        reason=_QUOTIENT,
+    )
+rule(
+    "fuse.scaled-recip",
+    lhs=op("muls", _recip(y), c),
+    rhs=Term("tile.div", (d, sh, rest), (op("expands", y, c), y)),
+    when=[is_float(d)],
+    contract="contracted",
+    reason=_QUOTIENT,
+)
+rule(
+    "fuse.muls.muls",
+    lhs=op("muls", op("muls", x, c1), c2),
+    rhs=op("muls", x, r),
+    when=[is_float(d), computed("product", c1, c2, dtype=d, gives=(r,))],
+    contract="contracted",
+    reason="the product of the literals is exact, so that one rounding is left",
+)
+rule(
+    "reshape.recip",
+    lhs=Term("tile.reshape", (d, sh, rest2), (Term("tile.recip", (d, sv, rest), (v,)),)),
+    rhs=Term("tile.recip", (d, sh, rest), (Term("tile.reshape", (d, sh, rest2), (v,)),)),
+    contract="exact",
+    reason="elementwise: the shape may change before or after",
+)

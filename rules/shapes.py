@@ -1,0 +1,108 @@
+"""Rules about shapes: operands that repeat one value per row or column, conversions on the smaller side, windows.
+
+An elementwise operation commutes with everything that only repeats, renames or selects elements.
+"""
+
+from __future__ import annotations
+
+from .arithmetic import d, op, rest, sh
+from .casts import cast
+from .facts import is_float, typed, windows
+from .rule import Pattern, Term, dtypes, modes, rule, saturations, shapes, values
+
+(x, y, v, t, c) = values("x y v t c")
+(a, b) = dtypes("a b")
+(m,) = modes("m")
+(s,) = saturations("s")
+(sv, sx, s2) = shapes("sv sx s2")
+
+
+def _expanded() -> None:
+    """An operand that repeats one value per row or column need not be made."""
+    for side in ("row", "col"):
+        spread = op(f"{side}_expand", t, v)
+        for name in ("add", "sub", "mul"):
+            rule(
+                f"expand.{side}.{name}", lhs=op(name, x, spread), rhs=op(f"{side}_expand_{name}", x, v),
+                contract="exact", reason=f"the instruction repeats the value of each {side} itself",
+            )  # fmt: skip
+        for name in ("add", "mul"):
+            rule(
+                f"expand.{side}.{name}-first", lhs=op(name, spread, x), rhs=op(f"{side}_expand_{name}", x, v),
+                contract="exact", reason=f"commutative, and the instruction repeats the value of each {side} itself",
+            )  # fmt: skip
+        rule(
+            f"expand.{side}.expdif",
+            lhs=op("exp", op(f"{side}_expand_sub", x, v)),
+            rhs=op(f"{side}_expand_expdif", x, v),
+            contract="exact",
+            reason="the fused instruction rounds the difference before it takes the exponential, as two would",
+        )
+        rule(
+            f"expand.{side}.cast",
+            lhs=cast(Term(f"tile.{side}_expand", (a, sh), (t, v)), a, b, m, s),
+            rhs=Term(f"tile.{side}_expand", (b, sh), (cast(t, a, b, m, s), _cast_of_vector())),
+            when=[typed(v, a, sv), typed(t, a, sh)],
+            contract="exact",
+            reason="conversion is elementwise: a value may be converted before it is repeated",
+        )
+
+
+def _cast_of_vector() -> Term:
+    return Term("tile.cast", (b, sv, a, m, s, 0), (v,))
+
+
+_expanded()
+
+
+def _windows() -> None:
+    """An operation on several windows of one tile may run once on the whole tile."""
+    reason = "elementwise: the window of the result is the result of the window"
+
+    def window(dtype: object, of: Pattern) -> Term:
+        return Term("tile.slice", (dtype, sh, rest), (of,))  # type: ignore[arg-type]
+
+    rule(
+        "window.cast",
+        lhs=cast(window(a, x), a, b, m, s),
+        rhs=window(b, Term("tile.cast", (b, sx, a, m, s, 0), (x,))),
+        when=[windows(x, a, sx)],
+        contract="exact",
+        reason=reason,
+    )
+    for name in ("neg", "exp", "abs"):
+        rule(
+            f"window.{name}", lhs=op(name, window(d, x)), rhs=window(d, Term(f"tile.{name}", (d, sx), (x,))),
+            when=[windows(x, d, sx), is_float(d)], contract="exact", reason=reason,
+        )  # fmt: skip
+    for name in ("muls", "adds"):
+        rule(
+            f"window.{name}", lhs=op(name, window(d, x), c), rhs=window(d, Term(f"tile.{name}", (d, sx), (x, c))),
+            when=[windows(x, d, sx)], contract="exact", reason=reason,
+        )  # fmt: skip
+    for name in ("add", "sub", "mul"):
+        rule(
+            f"window.{name}",
+            lhs=op(name, window(d, x), window(d, y)),
+            rhs=window(d, Term(f"tile.{name}", (d, sx), (x, y))),
+            when=[windows(x, d, sx), windows(y, d, sx)], contract="exact", reason=reason,
+        )  # fmt: skip
+
+
+_windows()
+
+rule(
+    "concat.cast",
+    lhs=Term("tile.concat", (b, sh), (Term("tile.cast", (b, sv, a, m, s, 0), (x,)),
+                                      Term("tile.cast", (b, sx, a, m, s, 0), (y,)))),
+    rhs=cast(Term("tile.concat", (a, sh), (x, y)), a, b, m, s),
+    contract="exact",
+    reason="conversion is elementwise: two tiles may be converted together once they stand side by side",
+)  # fmt: skip
+rule(
+    "reshape.cast",
+    lhs=Term("tile.reshape", (b, sh, rest), (Term("tile.cast", (b, s2, a, m, s, 0), (x,)),)),
+    rhs=cast(Term("tile.reshape", (a, sh, rest), (x,)), a, b, m, s),
+    contract="exact",
+    reason="conversion is elementwise, so that casts on both sides of a reshape can meet",
+)
