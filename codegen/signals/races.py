@@ -46,6 +46,8 @@ def accesses(u: Unrolled) -> dict[tuple[str, int], list[Access]]:
     waited |= {s.cell.window for s in u.stuck if s.cell is not None}
     out: dict[tuple[str, int], list[Access]] = {}
     for n, e in enumerate(u.events):
+        if not e.reads and not e.writes and (e.cell is None or e.cell.window in waited):
+            continue
         adds = e.statement is not None and e.statement.attrs.get("atomic") == "add"
         found = [Access(n, e.rank, "read", r) for r in e.reads if e.kind != "invalidate"]
         found += [Access(n, e.rank, "add" if adds else "write", w) for w in e.writes]
