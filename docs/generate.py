@@ -26,6 +26,7 @@ from tilegg.ir.diagnostics import CODES
 from tilegg.ir.op import OPS
 from tilegg.rewrite import engine as _engine  # noqa: F401  (registers the rules)
 from tilegg.rules.rule import CONTRACTS, RULES
+from tilegg.rules.scalars import SCALAR_RULES
 from tilegg.rules.target import target_names
 
 ROOT = Path(__file__).parent.parent
@@ -157,6 +158,9 @@ def scalar_table(match: re.Match[str]) -> str:
         lines += ["| write | instead of | for | because |", "|---|---|---|---|"]
         for r in sorted((r for r in rows if r["instead"]), key=lambda r: (r["group"], r["name"])):
             lines.append(f"| `{r['instead']}` | `{r['name']}` | {types_text(r['types'])} | {r['differences']} |")
+    elif kind == "rules":
+        lines += ["| rule | equation | because |", "|---|---|---|"]
+        lines += [f"| `{r.name}` | `{r.equation}` | {r.reason} |" for r in SCALAR_RULES.values()]
     else:
         lines += _layers(rows, intrinsics_text, types_text)
     return "\n".join([*lines, "<!-- end -->"])
