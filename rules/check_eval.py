@@ -151,11 +151,12 @@ def _other_choice(op: str, children: list[Valued]) -> Arr:
     if isinstance(children[1].type, ScalarType):
         b = np.asarray(scalar_like(_run_time(children[1]), dtype))
     a, b = np.broadcast_arrays(a, b)
-    picked: Arr = getattr(np, OTHER_CHOICES[op])(a, b).astype(dtype.storage)
-    if not dtype.is_float:
-        return picked
-    wanted = np.signbit(a) if OTHER_CHOICES[op] == "fmax" else ~np.signbit(a)
-    return np.where((a == 0) & (b == 0), np.where(wanted, a, b), picked)
+    with np.errstate(invalid="ignore"):
+        picked: Arr = getattr(np, OTHER_CHOICES[op])(a, b).astype(dtype.storage)
+        if not dtype.is_float:
+            return picked
+        wanted = np.signbit(a) if OTHER_CHOICES[op] == "fmax" else ~np.signbit(a)
+        return np.where((a == 0) & (b == 0), np.where(wanted, a, b), picked)
 
 
 def _run_time(v: Valued) -> Any:
