@@ -104,20 +104,31 @@ def describe(arch: str, contract: str, count: int, total: AuditReport, lowered: 
     return lines
 
 
-def mutation(lines: list[str]) -> bool:
-    """Inject every mutant; returns whether enough were noticed."""
+def noticed(names: list[str]) -> list[Catch | None]:
+    """Return what notices the named mutants."""
+    by_name = {m.name: m for m in mutants()}
+    return [catch(by_name[name]) for name in names]
+
+
+def mutation(jobs: int, lines: list[str]) -> bool:
+    """Inject every mutant, in ``jobs`` processes; returns whether enough were noticed."""
     start = time.perf_counter()
-    found: list[tuple[Mutant, Catch | None]] = []
-    for m in mutants():
-        found.append((m, catch(m)))
-        if len(found) % 25 == 0:
-            note(f"{len(found)} mutants, survivors: {survivors(found)}")
+    every = mutants()
+    caught: dict[str, Catch | None] = {}
+    with ProcessPoolExecutor(jobs) as pool:
+        chunks = [[m.name for m in every[k::32]] for k in range(32)]
+        running = {pool.submit(noticed, names): names for names in chunks}
+        for future in as_completed(running):
+            caught.update(zip(running[future], future.result()))
+            missed = [name for name, c in caught.items() if c is None]
+            note(f"{len(caught)} of {len(every)} mutants, not noticed: {missed}")
+    found: list[tuple[Mutant, Catch | None]] = [(m, caught[m.name]) for m in every]
     seconds = time.perf_counter() - start
     missed = survivors(found)
     rate = 1 - len(missed) / len(found)
     by = Counter(c.by for _, c in found if c is not None)
     shown = ", ".join(f"{n} by {word}" for word, n in sorted(by.items()))
-    lines.append(f"mutants: {len(found)} injected, {rate:.1%} noticed ({shown}); {seconds:.0f} s")
+    lines.append(f"mutants: {len(found)} injected, {rate:.1%} noticed ({shown}); {seconds:.0f} s, {jobs} processes")
     for kind, n in sorted(Counter(m.kind for m, _ in found).items()):
         lost = [m.name for m, c in found if m.kind == kind and c is None]
         lines.append(f"  {kind}: {n}, not noticed: {'; '.join(lost) if lost else 'none'}")
@@ -146,7 +157,7 @@ def main() -> int:
     lines = [f"audit of {date.today()}, {machine()}, first seed {options.seed}"]
     good = not options.programs or programs(options.programs, options.seed, options.jobs, options.minutes, lines)
     if not options.no_mutants:
-        good &= mutation(lines)
+        good &= mutation(options.jobs, lines)
     lines.append("everything agrees" if good else "DISAGREEMENTS")
     text = "\n".join(lines)
     print(text)
