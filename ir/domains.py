@@ -106,6 +106,11 @@ def _function(program: Program, f: Function, where: dict[str, frozenset[str]]) -
             found += _placed(program, s, domain)
         if s.name == "pto.simt_launch":
             found += _launch(program, s)
+    for scope in _scopes(f.body):
+        sizes = section_grid(scope.header)
+        if sizes is not None and not (1 <= len(sizes) <= 3 and all(map(_is_size, sizes))):
+            hint = "with pl.section_simt(32, 1, 1): has up to three positive numbers or names"
+            found.append(Diagnostic("TG006", f"{f.name}: {scope.header[:60]} has no sizes", scope.span, "", hint))
     if SIMT in runs:
         for scope in _scopes(f.body):
             if _kind(scope.header) is not None:
@@ -113,6 +118,10 @@ def _function(program: Program, f: Function, where: dict[str, frozenset[str]]) -
                 found.append(Diagnostic("TG056", f"a section opens inside of {f.name}", scope.span, why))
         found += _parameters(f)
     return found
+
+
+def _is_size(text: str) -> bool:
+    return int(text) > 0 if text.isdigit() else text.isidentifier()
 
 
 def _bound(s: Op) -> bool:

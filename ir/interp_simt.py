@@ -9,7 +9,7 @@ from .dtypes import INDEX
 from .interp_frame import Code, Frame, Machine, Step, fetch, fetch_one
 from .lanes import carrier, settle
 from .pointers import Pointer
-from .program import Const, Op, Operand, Scope, Value, flat_operands, walk
+from .program import Const, Op, Operand, Scope, Value, Verbatim, flat_operands, walk
 from .simt import Run, grid_of, launch, section_grid
 from .simt_threads import SimtState
 from .types import ScalarType, scalar
@@ -50,7 +50,7 @@ def simt_section(code: Code, s: Scope) -> Step:
     readers = {name: (fetch_one(code, v, s.span), v.type) for name, v in used.items()}
 
     def step(machine: Machine, frame: Frame) -> None:
-        threads = grid_of([read(frame) for read in sizes])
+        threads = grid_of(_whole([read(frame) for read in sizes], s))
         names: dict[str, Any] = {}
         for name, (read, t) in readers.items():
             found = read(frame)
@@ -65,7 +65,15 @@ def simt_section(code: Code, s: Scope) -> Step:
 
 
 def _size(text: str) -> Operand:
-    return Const(int(text), INDEX) if text.isdigit() else Value(text, scalar(INDEX))
+    if text.isdigit():
+        return Const(int(text), INDEX)
+    return Value(text, scalar(INDEX)) if text.isidentifier() else Verbatim(text)
+
+
+def _whole(sizes: list[Any], s: Scope) -> list[int]:
+    if not sizes or not all(isinstance(n, int) for n in sizes):
+        raise error("TG032", f"cannot evaluate {s.header[:60]!r}", s.span, hint="sizes are integers or their names")
+    return sizes
 
 
 def _used(s: Scope) -> list[Value]:

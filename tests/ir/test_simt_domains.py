@@ -131,6 +131,13 @@ def test_tile_helpers_and_explicit_sections():
     assert sections(program(memory).functions[0]) == ()
 
 
+@pytest.mark.parametrize("sizes", ["", "0, 1, 1", "-1, 1, 1", "1, 1, 1, 1", "n + 1, 1, 1", "'a'", "1.5"])
+def test_wrong_section_sizes(sizes):
+    body = f"with pl.section_simt({sizes}):\n    {QUERY}"
+    assert "TG006" in codes(function(body, params="n: pl.Scalar[pl.INDEX]"))
+    assert codes(function(f"with pl.section_simt(n, 4):\n    {QUERY}", params="n: pl.Scalar[pl.INDEX]")) == []
+
+
 def test_sections_survive_printing():
     p = program(function(f"with pl.section_simt(8, 4, 1):\n    {QUERY}"))
     assert parse(print_program(p)) == p
