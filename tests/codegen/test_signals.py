@@ -12,7 +12,7 @@ import networkx as nx
 import pytest
 from tilegg.cli import main
 from tilegg.codegen.emit import emit
-from tilegg.codegen.signals import check_signals, draw_html, draw_svg, replay
+from tilegg.codegen.signals import CLASSES, check_signals, draw_html, draw_svg, replay
 from tilegg.codegen.signals.cells import build
 from tilegg.codegen.signals.draw import event_graph
 from tilegg.codegen.signals.report import Setting
@@ -272,3 +272,22 @@ def test_a_program_with_findings_is_not_written(tmp_path: Path, capsys: pytest.C
     assert "TG051" in capsys.readouterr().err and not out.exists()
     with pytest.raises(TileggError, match="TG051"):
         emit(program(SIG, HANGING), "a5")
+
+
+def test_the_documentation_lists_every_class() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "signals.md").read_text("utf-8")
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    assert [(r[0].strip("| `"), r[1], r[2].strip(" |")) for r in rows] == [
+        (c.word, c.code, c.meaning) for c in CLASSES.values()
+    ]
+
+
+@pytest.mark.parametrize(("name", "word"), [("right", None), ("race", "unordered"), ("hang", "deadlock")])
+def test_the_documented_protocols(name: str, word: str | None) -> None:
+    path = Path(__file__).parents[2] / "docs" / "signals" / f"shift_{name}.py"
+    p = parse(path.read_text("utf-8"), path.name)
+    report = check_signals(p, [3])
+    assert [f.word for f in report.findings] == ([word] if word else [])
+    assert all(replay(p, f).shows for f in report.findings)
+    picture = path.with_suffix(".svg").read_text("utf-8")
+    assert picture == draw_svg(p, report), "draw it anew: tilegg check ... --ranks 3 --svg"
