@@ -134,7 +134,7 @@ def merged(found: Iterable[SignalFinding]) -> tuple[SignalFinding, ...]:
     """Return findings one per class and place, causes first; ranks and cells of the same setting are joined."""
     out: dict[object, SignalFinding] = {}
     for f in found:
-        key = (f.word, *f.places()[:1])
+        key = (f.word, *(f.places()[:1] or map(id, f.statements[:1])))
         first = out.get(key)
         if first is None:
             out[key] = f
@@ -175,7 +175,7 @@ class _Check:
         loose = any(use.outside for use in graph.uses.values())
         racing = list(self._orders(graph)) if not loose else []
         yield from racing
-        yield from line_faults(graph)
+        yield from line_faults(dynamic(u, graph.uses) if loose else graph)
         yield from marker_faults(graph)
         if loose:
             yield from self._searched(graph)

@@ -14,46 +14,62 @@ from .witness import witness_of
 _Line = tuple[str, int, int]
 
 
-def scalar_writes(graph: Graph) -> dict[_Line, list[int]]:
-    """Return the events that write through a scalar cache, by line."""
-    out: dict[_Line, list[int]] = {}
-    for n, e in enumerate(graph.u.events):
-        if e.kind == "notify" and e.word == "set" and e.cell is not None:
-            out.setdefault((e.cell.window, e.cell.owner, e.cell.number * 4 // LINE), []).append(n)
-        elif e.kind == "store" and e.statement is not None and e.statement.name == "tensor.write":
-            for w in e.writes:
-                for line in sorted(w.lines()):
-                    out.setdefault((w.window, w.owner, line), []).append(n)
+def line_writes(graph: Graph) -> dict[_Line, list[tuple[int, bool]]]:
+    """Return the events that write into each line that some scalar store or Set writes, and whether they are such.
+
+    A scalar store and a Set go through the scalar cache and write the whole line back; tile stores and atomic adds
+    write their own bytes alone, but may be undone by the former.
+    """
+    found = [(n, scalar, line) for n in range(len(graph.u.events)) for scalar, line in _lines(graph, n)]
+    cached = {line for _, scalar, line in found if scalar}
+    out: dict[_Line, list[tuple[int, bool]]] = {}
+    for n, scalar, line in found:
+        if line in cached:
+            out.setdefault(line, []).append((n, scalar))
     return out
+
+
+def _lines(graph: Graph, n: int) -> Iterator[tuple[bool, _Line]]:
+    e = graph.u.events[n]
+    if e.kind == "notify" and e.cell is not None:
+        yield e.word == "set", (e.cell.window, e.cell.owner, e.cell.number * 4 // LINE)
+    scalar = e.statement is not None and e.statement.name == "tensor.write"
+    for w in e.writes if e.kind != "collective" else ():
+        for line in sorted(w.lines()):
+            yield scalar, (w.window, w.owner, line)
 
 
 def line_faults(graph: Graph) -> Iterator[SignalFinding]:
     """Yield pairs of writes of different ranks to different bytes of a line that nothing orders."""
-    for (window, owner, line), numbers in scalar_writes(graph).items():
-        pair = _unordered(graph, numbers)
+    for (window, owner, line), writes in line_writes(graph).items():
+        pair = _unordered(graph, writes)
         if pair is None:
             continue
         a, b = pair
         u = graph.u
         first, second = u.events[a], u.events[b]
         statements = tuple(e.statement for e in (second, first) if e.statement is not None)
-        witness = witness_of(graph, graph.past((b,)), Expect("order", first=u.step(b), second=u.step(a)), a)
+        expect = Expect("order", first=u.step(b), second=u.step(a))
+        if any(use.outside for use in graph.uses.values()):
+            # What one run has shown of undecided cells does not tell how to turn it round.
+            expect = Expect("reached", first=u.step(b))
+        witness = witness_of(graph, graph.past((b,)), expect, a)
         yield SignalFinding(
             "shared-line", f"ranks {first.rank} and {second.rank} write into line {line} of {window} on rank {owner}",
             u.setting, tuple(sorted({first.rank, second.rank})), (f"{window} line {line} of rank {owner}",), statements,
-            f"a scalar store writes its whole {LINE}-byte line back, and undoes the other's",
+            f"a scalar store or Set writes its whole {LINE}-byte line back, and undoes the other's",
             f"one writer per line: place the elements {LINE} bytes apart, or use AtomicAdd", witness=witness,
         )  # fmt: skip
 
 
-def _unordered(graph: Graph, numbers: list[int]) -> tuple[int, int] | None:
-    last: dict[int, int] = {}
-    for n in numbers:
+def _unordered(graph: Graph, writes: list[tuple[int, bool]]) -> tuple[int, int] | None:
+    last: dict[tuple[int, bool], int] = {}
+    for n, scalar in writes:
         rank = graph.u.events[n].rank
-        for other, m in last.items():
-            if other != rank and possible(graph, m, n) and _apart(graph, m, n):
+        for (other, cached), m in last.items():
+            if other != rank and (scalar or cached) and possible(graph, m, n) and _apart(graph, m, n):
                 return m, n
-        last[rank] = n
+        last[rank, scalar] = n
     return None
 
 

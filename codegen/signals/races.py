@@ -94,7 +94,7 @@ def races(graph: Graph, limit: int = 64) -> list[Race]:
 
 def _key(u: Unrolled, race: Race) -> object:
     pair = (race.first, race.second)
-    return tuple(sorted((str(u.events[a.event].span), a.kind) for a in pair))
+    return tuple(sorted((id(u.events[a.event].statement), a.kind) for a in pair))
 
 
 def _in_slice(graph: Graph, group: list[Access]) -> Iterator[Race]:

@@ -86,11 +86,19 @@ def sizes(
     """Return a value for each name in the sizes of the parameters: the given one, the ranks, or ``each`` per rank."""
     signals = signal_names(program, f)
     out = dict(dims)
+    for shape in _signal_shapes(program, f):
+        if len(shape) == 2 and _means_ranks(shape[1]) and isinstance(shape[0], str) and shape[0].isidentifier():
+            # A row for each round of a ring.
+            out.setdefault(shape[0], ranks if _means_ranks(shape[0]) else 2 * (ranks - 1))
     for p in sorted(f.params, key=lambda p: p.value.name not in signals):
         for name in _size_names(p):
-            of_ranks = p.value.name in signals or name.upper() in _RANK_NAMES
+            of_ranks = p.value.name in signals or _means_ranks(name)
             out.setdefault(name, ranks if of_ranks else each * ranks)
     return out
+
+
+def _means_ranks(dim: Any) -> bool:
+    return isinstance(dim, str) and dim.upper() in _RANK_NAMES
 
 
 def _size_names(p: Param) -> Iterator[str]:

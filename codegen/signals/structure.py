@@ -11,8 +11,10 @@ from ...ir.program import (
     For,
     Function,
     If,
+    Jump,
     Op,
     Program,
+    Return,
     Statement,
     Value,
     While,
@@ -153,9 +155,12 @@ def divergent(program: Program) -> Iterator[tuple[Statement, frozenset[int]]]:
 
 
 def _divergent(block: Block, d: Dependence) -> Iterator[tuple[Statement, frozenset[int]]]:
-    for s in block.statements:
+    for i, s in enumerate(block.statements):
         for inner in inner_blocks(s):
             yield from _divergent(inner, d)
+        rest = Block(block.statements[i + 1 :])
+        if isinstance(s, If) and RANK in d.of(s.cond) and _leaves(s) and _holds_barrier(rest):
+            yield s, frozenset(map(id, walk(rest)))
         if isinstance(s, If):
             decided = d.of(s.cond)
         elif isinstance(s, For):
@@ -166,6 +171,11 @@ def _divergent(block: Block, d: Dependence) -> Iterator[tuple[Statement, frozens
             continue
         if RANK in decided and any(_holds_barrier(b) for b in inner_blocks(s)):
             yield s, frozenset(id(x) for b in inner_blocks(s) for x in walk(b))
+
+
+def _leaves(s: If) -> bool:
+    """Return whether a branch returns, or leaves the loop around it."""
+    return any(isinstance(x, Return | Jump) for b in inner_blocks(s) for x in walk(b))
 
 
 def _holds_barrier(block: Block) -> bool:

@@ -130,6 +130,10 @@ def _loops() -> Iterator[Case]:
     for condition in ("me != 0", "me == 0", "me < n - 1", "me % 2 == 0"):
         text = f"if {condition}:!!\n" + indent(barrier("1") + retire("1"))
         yield case(f"a barrier where {condition}", SIG, indent(text), (3, 4), "divergent-barrier")
+    leaves = "if me == n - 1:!!\n    return\n" + barrier("1") + retire("1")
+    yield case("the last rank returns before the barrier", SIG, indent(leaves), ALL, "divergent-barrier")
+    breaks = "for g in pl.range(3):\n    if me < g:!!\n        break\n" + indent(barrier("1") + retire("1"))
+    yield case("ranks leave a loop of barriers", SIG, indent(breaks), ALL, "divergent-barrier")
     half = f"if me > 0:!!\n{indent('a = pld.tensor.barrier(sig)')}"
     yield case("a collective not of all", SIG, indent(half), ALL, "divergent-barrier")
     second = barrier("1") + retire("1") + "if me < 1:!!\n" + indent(barrier("1") + retire("1"))

@@ -41,6 +41,12 @@ def _lines() -> Iterator[Case]:
     apart = both.format(m="").replace("[0, 1]", "[0, 16]")
     yield case("an own store, a line from a peer's Set", shared.replace("1, 8", "1, 32"),
                indent(apart + barrier("1") + retire("1")), ALL, None, "slots")  # fmt: skip
+    for at, fault in (("0, 1", "shared-line"), ("0, 16", None)):
+        mark = "!!" if fault else ""
+        mixed = "if me == 0:\n    " + notify("1", "0, 0", "5", "Set", "slots", mark)
+        mixed += "else:\n    " + notify("1", at, "1", "AtomicAdd", "slots", mark)
+        yield case(f"a Set beside an add at {at}", shared.replace("1, 8", "1, 32"),
+                   indent(mixed + barrier("1") + retire("1")), ALL, fault, "slots")  # fmt: skip
     late = barrier("1") + arrive("me, 0", "slots", "1", "Set", mark="!!") + barrier("2") + retire("2")
     yield case("slots after a barrier", f"{SLOTS.format(step=2)}, {SIG}", indent(late), ALL, "shared-line", "slots")
 

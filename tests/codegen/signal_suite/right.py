@@ -144,8 +144,10 @@ def _counts() -> Iterator[Case]:
         "x: pl.Tensor[[4, 8], pl.FP32], data: pld.DistributedTensor[[NR * 4, 8], pl.FP32], "
         f"counts: pld.DistributedTensor[[NR, 1], pl.INT32], {SIG}"
     )
-    send = "t = pl.load(x, [0, 0], [4, 8])\nfor p in pl.range(n):\n"
+    send = (
+        "t = pl.load(x, [0, 0], [4, 8])\nfor p in pl.range(n):\n"
         "    pld.tile.remote_store(t, data, p, [me * 4, 0])\n    "
+    )
     publish = notify("p", "me, 0", "1 + me", sig="counts")
     clear = "for s in pl.range(n):\n    old = pl.tensor.read(counts, [s, 0])\n    " + notify(
         "me", "s, 0", "0 - old", sig="counts"
