@@ -1,6 +1,8 @@
 """``scalars`` and ``ops --scalar``."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from tilegg.ir.op import OPS
@@ -62,3 +64,17 @@ def test_misplaced_operations_are_reported(tilegg, tmp_path):
     done = tilegg("scalars", str(path))
     assert done.code == 1 and "TG055" in done.err and ":5:" in done.err
     assert "TG055" in tilegg("check", str(path)).err
+
+
+def test_the_page_names_tests_that_exist_and_tables_that_are_fresh():
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "scalar.md").read_text(encoding="utf-8")
+    named = [row for row in page.split("## Accepted when")[1].splitlines() if "tests/" in row]
+    assert len(named) == 10
+    for row in named:
+        texts = [(root / path).read_text(encoding="utf-8") for path in re.findall(r"`(tests/[\w/]+\.py)::", row)]
+        for name in re.findall(r"(test_\w+)`", row):
+            assert any(f"def {name}(" in text for text in texts), name
+    for decl in OPS.values():
+        if decl.scalar is not None and decl.scalar.group:
+            assert f"| `{decl.name}` | {decl.scalar.group} | {decl.scalar.domain} |" in page, decl.name
