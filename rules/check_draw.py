@@ -50,12 +50,8 @@ def _literals(c: Condition, codes: Assignment, values: dict[Var, Valued], rng: n
 
 
 def _scalar(literal: Const) -> Valued:
-    kind = np.float64 if literal.dtype.is_float else np.int64
-    data = np.array([literal.value], kind)
-    if literal.dtype.is_float and literal.dtype.storage == np.float32:
-        with np.errstate(all="ignore"):
-            data = data.astype(np.float32) if data.astype(np.float32) == data or np.isnan(data) else data
-    return Valued(data, ScalarType(literal.dtype))
+    with np.errstate(all="ignore"):
+        return Valued(np.array([literal.value]).astype(literal.dtype.storage), ScalarType(literal.dtype))
 
 
 def _integers(c: Condition, values: dict[Var, Valued], rng: np.random.Generator, every: bool) -> bool:

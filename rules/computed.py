@@ -125,7 +125,8 @@ def _ones(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
 def _number(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
     if dtype.is_int:
         return (Const(int(rng.integers(-(2**31) + 1, 2**31)), INDEX),)
-    return (Const(float(rng.choice([0.0, -0.0, 1.0, math.inf, *rng.standard_normal(4) * 100])), FP32),)
+    numbers = np.array([0.0, -0.0, 1.0, math.inf, *rng.standard_normal(4) * 100], np.float32)
+    return (Const(float(rng.choice(numbers)), FP32),)
 
 
 def _small(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
