@@ -10,13 +10,13 @@ and ``finite`` row is true.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..ir.convert import decode, same_bits
+from ..ir.convert import decode
 from ..ir.diagnostics import TileggError
 from ..ir.inputs import Drawer, assumed_domains, dtypes_of
 from ..ir.interp_eval import Evaluator, evaluator, scalar_rounder
@@ -32,19 +32,18 @@ from ..ir.program import (
     Operand,
     Program,
     Return,
-    Statement,
     Value,
     Yield,
     inner_blocks,
 )
-from ..ir.tilearray import Arr, TileArray, poison
+from ..ir.tilearray import TileArray, poison
 from ..ir.types import ScalarType, TensorType, TileType, Type
 from ..rules.check import value_condition
-from ..rules.rule import RULES
 from ..rules.target import Target
 from ..rules.terms import DTYPE_CODES, child_params
 from .audit_recipes import is_recipe, recipe_failures
 from .audit_roads import is_road_value
+from .audit_values import first_difference, numbers_of, rule_name, same_value
 from .graph import ABSENT, LEAF, LITERAL, Graph, Node
 from .knowledge import Knowledge
 from .region import Region, names_in_types, regions
@@ -242,17 +241,6 @@ def _promise_holds(s: Op, operands: Sequence[Any]) -> bool:
     return bool(np.all((numbers >= low) & (numbers <= high)))
 
 
-def numbers_of(value: Any, t: Type) -> Arr | None:
-    """Return the numbers a tile's valid region or a scalar holds; ``None`` for other values."""
-    if isinstance(value, TileArray) and isinstance(t, TileType):
-        return decode(np.ascontiguousarray(value.region), t.dtype)
-    if isinstance(t, ScalarType) and isinstance(value, int | float):
-        if t.dtype.is_float:
-            return np.array([value], np.float64)
-        return np.array([int(value)], np.uint64 if value > 2**63 - 1 else np.int64)
-    return None
-
-
 class _Evaluated:
     """The e-graph of one region, evaluated once per execution of its block."""
 
@@ -401,45 +389,3 @@ class _Evaluated:
             if not value_condition(relation, array, v.type.dtype, codes).all():
                 shown = "" if dtype is None else f" {dtype}"
                 self._problem("fact", None, f"{relation}({v.name}{shown}) does not hold")
-
-
-def rule_name(number: int) -> str:
-    """Return the name of a rule by its provenance number."""
-    return _names()[number]
-
-
-def _names() -> dict[int, str]:
-    return {r.number: r.name for r in RULES.values()}
-
-
-def same_value(a: Any, b: Any, t: Type) -> bool:
-    """Return whether two values of one type are equal bit for bit, NaN payloads and padding aside."""
-    if isinstance(a, TileArray) and isinstance(b, TileArray) and isinstance(t, TileType):
-        if a.region.shape != b.region.shape or a.region.dtype != b.region.dtype:
-            return False
-        left, right = (np.ascontiguousarray(v.region) for v in (a, b))
-        return bool(same_bits(left, right, t.dtype).all())
-    if isinstance(a, float) and isinstance(b, float):
-        return np.float64(a).tobytes() == np.float64(b).tobytes() or (a != a and b != b)
-    return type(a) is type(b) and bool(a == b)
-
-
-def first_difference(a: Any, b: Any, t: Type) -> str:
-    """Return the first differing element of two unequal values as text."""
-    if not (isinstance(a, TileArray) and isinstance(b, TileArray) and isinstance(t, TileType)):
-        return f"{b!r} where {a!r} is due"
-    left, right = (np.ascontiguousarray(v.region) for v in (a, b))
-    if left.shape != right.shape or left.dtype != right.dtype:
-        return f"{right.dtype}{right.shape} where {left.dtype}{left.shape} is due"
-    differ = ~same_bits(left, right, t.dtype)
-    want, got = decode(left, t.dtype)[differ][0], decode(right, t.dtype)[differ][0]
-    return f"{got!r} where {want!r} is due ({int(differ.sum())} elements)"
-
-
-def blocks(block: Block) -> Iterator[Block]:
-    """Yield a block and those nested in it."""
-    yield block
-    for s in block.statements:
-        statement: Statement = s
-        for inner in inner_blocks(statement):
-            yield from blocks(inner)
