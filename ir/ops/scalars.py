@@ -30,6 +30,7 @@ from ..lanes import (
 from ..op import Call, Scalar, op
 from ..types import ScalarType, Type, scalar
 from ._result import common_dtype
+from ._scalar_facts import common_bits, modulus, quotient, remainder, shifted_right
 from ._scalar_result import INTEGERS, NUMBERS, binary, comparison, dtype_at, require_listed, unary
 
 FAMILY = "scalar"
@@ -93,12 +94,18 @@ def div(lhs: Scalar, rhs: Scalar) -> Any:
     return quotient if is_lanes(lhs, rhs) else float(quotient)
 
 
+div.facts(quotient)
+
+
 
 @op("scalar.floordiv", result=binary, family=FAMILY,
     scalar=plain("A", NUMBERS, _BY_ZERO, uint="udiv", any="sdiv and a correction"))  # fmt: skip
 def floordiv(lhs: Scalar, rhs: Scalar) -> Any:
     """Floor division; 0 for a zero divisor."""
     return floor_div(lhs, rhs)
+
+
+floordiv.facts(quotient)
 
 
 @op("scalar.mod", result=binary, family=FAMILY,
@@ -108,10 +115,16 @@ def mod(lhs: Scalar, rhs: Scalar) -> Any:
     return floor_mod(lhs, rhs)
 
 
+mod.facts(modulus)
+
+
 @op("scalar.rem", result=binary, family=FAMILY, scalar=plain("A", INTEGERS, _BY_ZERO, uint="urem", any="srem"))
 def rem(lhs: Scalar, rhs: Scalar) -> Any:
     """Remainder with the sign of the dividend, as ``div`` truncates; 0 for a zero divisor."""
     return trunc_rem(lhs, rhs)
+
+
+rem.facts(remainder)
 
 
 _ZEROS = "of zeros of both signs LLVM may give either; here the larger is +0, the smaller -0"
@@ -195,6 +208,9 @@ def bit_and(lhs: Scalar, rhs: Scalar) -> Any:
     return lhs & rhs
 
 
+bit_and.facts(common_bits)
+
+
 @op("scalar.bit_or", result=binary, family=FAMILY, scalar=plain("A", _BITS, any="or"))
 def bit_or(lhs: Scalar, rhs: Scalar) -> Any:
     """Bitwise or."""
@@ -226,6 +242,9 @@ def shl(lhs: Scalar, rhs: Scalar) -> Any:
 def shr(lhs: Scalar, rhs: Scalar) -> Any:
     """lhs >> rhs, arithmetic."""
     return shift_right(lhs, rhs)
+
+
+shr.facts(shifted_right)
 
 
 def _neg_type(call: Call) -> Type:

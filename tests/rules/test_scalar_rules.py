@@ -25,6 +25,7 @@ from tilegg.rewrite.engine import Budget
 from tilegg.rewrite.knowledge import Knowledge
 from tilegg.rewrite.region import regions
 from tilegg.rewrite.scalar_engine import saturate_scalars
+from tilegg.rules.check_values import check_values
 from tilegg.rules.rule import Term, Var
 from tilegg.rules.scalars import SCALAR_FACTS, SCALAR_RULES, power_of, scalar_dtype_holds
 from tilegg.rules.target import load_target
@@ -242,6 +243,19 @@ def test_division_of_thread_numbers_by_powers_of_two():
             found = Run({"f": p.functions[0]}, Threads((1024, 1, 1)), SimtState(), 1000).function(p.functions[0], [n])
             results.append([r.tolist() for r in found])
         assert results[0] == results[1] and results[0][0] == [t // 8 for t in range(1024)]
+
+
+def test_facts_pass_through_divisions_masks_and_shifts():
+    text = THREAD_INDEX.replace("d = pl.div(n, 8)", "d = pl.div(pl.div(t, 8), 4)").replace(
+        "e = pl.rem(n, 8)", "e = pl.rem(n & 255, 16)"
+    )
+    assert {"scalar.div", "scalar.rem"}.isdisjoint(names(lower_scalars(parse(text))))
+
+
+@pytest.mark.parametrize("word", ["div", "floordiv", "mod", "rem", "bit_and", "shr", "abs"])
+def test_facts_hold(word):
+    found = check_values(OPS[f"scalar.{word}"], 400)
+    assert found.failures == () and found.values > 100
 
 
 def test_unsigned_division_needs_no_fact_and_clamps_give_one():
