@@ -29,7 +29,7 @@ from tilegg.rules.recipes.sincos import CONTRACT, DOCUMENTED
 from tilegg.rules.rule import RULES, Pattern, Rule, Term, Var
 from tilegg.rules.terms import CODE_DTYPES, CODE_MODES, LITERAL, literal_value
 
-CHUNK = 1 << 18
+CHUNK = 1 << 13  # larger arrays would be mapped anew from the system at every step
 RESULTS = Path(__file__).parent / "results" / "recipes.json"
 Arr = Any
 

@@ -159,6 +159,14 @@ def _is_always(rule: Rule) -> bool:
     return _operations(rule.lhs) <= _ALWAYS
 
 
+#: Contracts whose rules every run admits; they stay loaded once a region has needed them.
+_KEPT = ("exact", "bounded")
+
+
+def _mentioned(rule: Rule) -> frozenset[str]:
+    return _operations(rule.lhs) | _made(rule)
+
+
 @cache
 def _ruled() -> frozenset[str]:
     """Return the operations that the template's rules mention."""
@@ -204,6 +212,8 @@ class Engine:
         self._uses = 0
         self._declared: set[str] = set()
         self._active: set[str] = set()
+        self._kept: set[str] = set()
+        self._kept_operations: frozenset[str] = frozenset()
         self._load(["(push)"])
 
     def _load(self, statements: Sequence[str]) -> None:
@@ -216,14 +226,31 @@ class Engine:
 
         ``without``: contracts whose rules are left out.
         """
-        available = set(names) | _ruled() | self._declared
-        more = self._matching(available, without)
-        mentioned = available.union(*(_operations(r.lhs) | _made(r) for r in more))
-        missing = mentioned - _ruled() - self._declared
+        wanted = set(names) | self._declared
+        matching = self._matching(wanted | _ruled(), without)
+        if not self._declared and not self._active:
+            self._keep([r for r in matching if r.contract in _KEPT and r.name not in self._kept])
+        late = [r for r in matching if r.name not in self._kept]
+        missing = wanted.union(*map(_mentioned, late)) - _ruled() - self._declared - self._kept_operations
         self._declared.update(missing)
         self._load(_declarations(missing))
-        self._active.update(r.name for r in more)
-        for r in more:
+        self._active.update(r.name for r in matching)
+        self._run(late)
+
+    def _keep(self, rules: Sequence[Rule]) -> None:
+        """Make rules part of the template: loading them for every region would take longer than the regions do."""
+        if not rules:
+            return
+        self._load(["(pop)"])
+        operations = frozenset().union(*map(_mentioned, rules)) - _ruled() - self._kept_operations
+        self._load(_declarations(operations))
+        self._kept_operations |= operations
+        self._kept.update(r.name for r in rules)
+        self._run(rules)
+        self._load(["(push)"])
+
+    def _run(self, rules: Iterable[Rule]) -> None:
+        for r in rules:
             self._egraph.run_program(*self._parsed(r))
 
     def active(self) -> list[Rule]:
@@ -231,7 +258,7 @@ class Engine:
         return [RULES[name] for name in sorted(self._active)]
 
     def _matching(self, available: set[str], without: frozenset[str]) -> list[Rule]:
-        """Return the rules not yet loaded whose left side can be built from available operations or other rules'."""
+        """Return the rules beside the template's whose left side can be built from available operations or others'."""
         reach, found = set(available), list[Rule]()
         waiting = [
             r for r in self._rules

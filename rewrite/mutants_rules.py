@@ -20,7 +20,12 @@ from . import saturate
 from .mutate import Mutant
 
 #: Conditions whose loss is no mistake, by rule.
-_SPELLING = {"cast.mode.irrelevant-float": "is_float", "cast.mode.irrelevant-float.finite": "is_float"}
+_SPELLING = {
+    "cast.mode.irrelevant-float": "is_float",
+    "cast.mode.irrelevant-float.finite": "is_float",
+    # Floats that FP32 holds keep their order too; the rule is for integers only since nothing else needs it.
+    **{f"cmp.integer.{word}.as-float": "is_integer" for word in ("lt", "le", "gt", "ge")},
+}
 #: Conditions on shapes, which instances of one shape cannot tell apart; ``typed`` binds variables besides.
 _STRUCTURE = ("typed", "planar")
 _X = Var("x", "value")

@@ -402,8 +402,21 @@ def draw_values(
         arrays = [g.reshape(-1) for g in grids]
     else:
         arrays = [_any(where[v][1], others, WIDTH, rng) for v in tiles]
+        for i, v in enumerate(tiles[1:], 1):
+            if where[v] == where[tiles[0]]:
+                arrays[i] = _neighbours(arrays[0], arrays[i], where[v][1], rng)
     out.update({v: Valued.tile(a, where[v][1]) for v, a in zip(tiles, arrays)})
     return out, exhaustive
+
+
+def _neighbours(first: Arr, array: Arr, dtype: DType, rng: np.random.Generator) -> Arr:
+    """Return an array of which a quarter equals another one's elements or is next to them, for comparisons."""
+    near = first.copy()
+    if dtype.is_int and dtype.bits >= 8:
+        with np.errstate(all="ignore"):
+            near = near + rng.integers(0, 2, near.size).astype(near.dtype)
+    result: Arr = np.where(rng.random(array.size) < 0.25, near, array)
+    return result
 
 
 def _one(dtype: DType, others: list[DType], rng: np.random.Generator) -> Any:
