@@ -27,7 +27,7 @@ _SPELLING = {
     **{f"cmp.integer.{word}.as-float": "is_integer" for word in ("lt", "le", "gt", "ge")},
 }
 #: Conditions on shapes, which instances of one shape cannot tell apart; ``typed`` binds variables besides.
-_STRUCTURE = ("typed", "planar")
+_STRUCTURE = ("typed", "planar", "windows")
 _X = Var("x", "value")
 
 
@@ -76,9 +76,12 @@ def _no_mistake(relation: str, new: Var) -> bool:
 
     ``is_float`` only picks a spelling, and whether the source is an integer or float decides about infinities
     as well as the destination. A source dtype (``a``) without infinity has none to clamp, and a source within
-    the range of the first integer destination passes it unchanged.
+    the range of the first integer destination passes it unchanged. A tile has one dtype, so that a condition that
+    binds its shape beside another one never holds.
     """
-    return relation in ("is_float", "is_integer") or (relation in ("keeps_infinity", "narrows") and new.name == "a")
+    if relation in ("is_float", "is_integer", *_STRUCTURE):
+        return True
+    return relation in ("keeps_infinity", "narrows") and new.name == "a"
 
 
 def _right_sides(rule: Rule) -> Iterator[Mutant]:

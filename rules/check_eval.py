@@ -116,6 +116,8 @@ def evaluate(p: Pattern, codes: Assignment, values: Mapping[Var, Valued], other:
     if made_up is not None:
         args[signature(decl).index("rest")] = -1
         fill_lists(decl, made_up, types, values, known, operands)
+    elif "rest" in signature(decl) and isinstance(p.args[signature(decl).index("rest")], Var):
+        args[signature(decl).index("rest")] = -1
     attrs = _attributes(decl, args)
     if made_up is not None and "dtype" in decl.by_name:
         attrs["dtype"] = CODE_DTYPES[args[0]]

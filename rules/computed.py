@@ -81,14 +81,14 @@ def _mask(c: Const, dtype: DType) -> tuple[Const, ...] | None:
 
 
 def _low(c: Const, dtype: DType) -> tuple[Const, ...] | None:
-    if not isinstance(c.value, int) or not 1 <= c.value < 2**30:
+    if dtype is not INT32 or not isinstance(c.value, int) or not 1 <= c.value < 2**30:
         return None
     found = _mask(Const(c.value + 1, INDEX), dtype)
     return None if found is None else found[:1]
 
 
 def _whole(c: Const, dtype: DType) -> tuple[Const, ...] | None:
-    if dtype is not FP32 or abs(c.value) > MAGNITUDE or c.value != int(c.value):
+    if dtype is not FP32 or not abs(c.value) <= MAGNITUDE or c.value != int(c.value):
         return None
     return None if c.value == 0 and math.copysign(1.0, c.value) < 0 else (Const(int(c.value), INDEX),)
 

@@ -6,18 +6,20 @@ product with a rounded reciprocal.
 
 from __future__ import annotations
 
-from .arithmetic import d, op, rest, sh
+from .arithmetic import d, op, sh
 from .computed import computed
 from .facts import is_float
-from .rule import Pattern, Term, rests, rule, shapes, values
+from .rule import Pattern, Term, integers, rests, rule, shapes, values
 
 (x, y, v, c, r, c1, c2) = values("x y v c r c1 c2")
 (sv,) = shapes("sv")
-(rest2,) = rests("rest2")
+#: The attributes of reciprocals and quotients (high precision), and the shape of a reshape.
+(flags,) = integers("flags")
+(rest,) = rests("rest")
 
 
 def _recip(of: Pattern) -> Term:
-    return Term("tile.recip", (d, sh, rest), (of,))
+    return Term("tile.recip", (d, sh, flags), (of,))
 
 
 _FUSED = "one rounding where a product and a sum have two"
@@ -38,24 +40,22 @@ rule(
 )
 for _name, _lhs in (("first", op("mul", _recip(y), x)), ("second", op("mul", x, _recip(y)))):
     rule(
-        f"fuse.div.{_name}", lhs=_lhs, rhs=Term("tile.div", (d, sh, rest), (x, y)), when=[is_float(d)],
+        f"fuse.div.{_name}", lhs=_lhs, rhs=Term("tile.div", (d, sh, flags), (x, y)),
         contract="contracted", reason=_QUOTIENT,
     )  # fmt: skip
 for _side in ("row", "col"):
-    _vector = Term("tile.recip", (d, sv, rest), (v,))
+    _vector = Term("tile.recip", (d, sv, flags), (v,))
     rule(
         f"fuse.{_side}-div",
         lhs=op(f"{_side}_expand_mul", x, _vector),
         rhs=op(f"{_side}_expand_div", x, v),
-        when=[is_float(d)],
         contract="contracted",
         reason=_QUOTIENT,
     )
 rule(
     "fuse.scaled-recip",
     lhs=op("muls", _recip(y), c),
-    rhs=Term("tile.div", (d, sh, rest), (op("expands", y, c), y)),
-    when=[is_float(d)],
+    rhs=Term("tile.div", (d, sh, flags), (op("expands", y, c), y)),
     contract="contracted",
     reason=_QUOTIENT,
 )
@@ -69,8 +69,8 @@ rule(
 )
 rule(
     "reshape.recip",
-    lhs=Term("tile.reshape", (d, sh, rest2), (Term("tile.recip", (d, sv, rest), (v,)),)),
-    rhs=Term("tile.recip", (d, sh, rest), (Term("tile.reshape", (d, sh, rest2), (v,)),)),
+    lhs=Term("tile.reshape", (d, sh, rest), (Term("tile.recip", (d, sv, flags), (v,)),)),
+    rhs=Term("tile.recip", (d, sh, flags), (Term("tile.reshape", (d, sh, rest), (v,)),)),
     contract="exact",
     reason="elementwise: the shape may change before or after",
 )

@@ -42,14 +42,17 @@ def to_float(of: Pattern) -> Term:
 def _detours() -> None:
     reason = "small integers: the FP32 operation is exact, so that INT32 gives the same"
     for name in ("add", "sub", "mul"):
+        # Sums and differences of two indices are exact whatever they are; products are where they are indices.
+        small = [is_index(_f(name, x, y))] if name == "mul" else []
         rule(
             f"index.{name}", lhs=to_int(_f(name, x, y), m, s), rhs=_i(name, to_int(x), to_int(y)),
-            when=[is_index(x), is_index(y), is_index(_f(name, x, y))], contract="exact", reason=reason,
+            when=[is_index(x), is_index(y), *small], contract="exact", reason=reason,
         )  # fmt: skip
     for name in ("adds", "subs", "muls"):
+        small = [is_index(_f(name, x, c))] if name == "muls" else []
         rule(
             f"index.{name}", lhs=to_int(_f(name, x, c), m, s), rhs=_i(name, to_int(x), n),
-            when=[is_index(x), is_index(_f(name, x, c)), computed("whole", c, dtype=_FLOAT, gives=(n,))],
+            when=[is_index(x), *small, computed("whole", c, dtype=_FLOAT, gives=(n,))],
             contract="exact", reason=reason,
         )  # fmt: skip
     vector = Term("tile.cast", (_INT, sv, _FLOAT, _RINT, 1, 0), (v,))
@@ -57,7 +60,7 @@ def _detours() -> None:
         name = f"{side}_expand_add"
         rule(
             f"index.{name}", lhs=to_int(_f(name, x, v), m, s), rhs=_i(name, to_int(x), vector),
-            when=[is_index(x), is_index(v), is_index(_f(name, x, v)), typed(v, _FLOAT, sv)],
+            when=[is_index(x), is_index(v), typed(v, _FLOAT, sv)],
             contract="exact", reason=reason,
         )  # fmt: skip
     rule(
@@ -72,7 +75,7 @@ def _detours() -> None:
         "index.sub.float",
         lhs=_f("sub", x, y),
         rhs=to_float(_i("sub", to_int(x), to_int(y))),
-        when=[is_index(x), is_index(y), is_index(_f("sub", x, y))],
+        when=[is_index(x), is_index(y)],
         contract="exact",
         reason="small integers: the difference may be taken in INT32 and converted",
     )

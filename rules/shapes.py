@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .arithmetic import d, op, rest, sh
 from .casts import cast
-from .facts import is_float, typed, windows
+from .facts import typed, windows
 from .rule import Pattern, Term, dtypes, modes, rule, saturations, shapes, values
 
 (x, y, v, t, c) = values("x y v t c")
@@ -73,7 +73,7 @@ def _windows() -> None:
     for name in ("neg", "exp", "abs"):
         rule(
             f"window.{name}", lhs=op(name, window(d, x)), rhs=window(d, Term(f"tile.{name}", (d, sx), (x,))),
-            when=[windows(x, d, sx), is_float(d)], contract="exact", reason=reason,
+            when=[windows(x, d, sx)], contract="exact", reason=reason,
         )  # fmt: skip
     for name in ("muls", "adds"):
         rule(
