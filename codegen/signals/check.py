@@ -19,7 +19,7 @@ from .explore import choices_of, search
 from .hangs import hangs
 from .lines import line_faults
 from .markers import marker_faults
-from .protocol import protocol_faults
+from .protocol import protocol_faults, unawaited_faults
 from .races import Race, blame, polls, races, touched
 from .report import Checked, Expect, Setting, SignalFinding, SignalReport, Witness
 from .settings import PER_RANK, cells_for, functions_to_check, rank_counts, sizes
@@ -167,11 +167,21 @@ class _Check:
             yield self._fault(u)
             return
         graph = build(u, uses_of(u))
-        yield from protocol_faults(graph)
-        yield from self._deferred(graph)
+        found = [*protocol_faults(graph), *self._deferred(graph)]
         if u.stuck:
+            yield from found
             yield from hangs(self.program, graph, self._relaxed())
             return
+        found += self._finished(graph)
+        # That a wait is missing matters by itself only where nothing else shows it.
+        yield from found or unawaited_faults(graph)
+        self.summary = Checked(
+            self.setting, len(u.events), sum(e.kind == "wait" for e in u.events), len(graph.uses),
+            sum(map(len, touched(graph).values())), self.method,
+        )  # fmt: skip
+
+    def _finished(self, graph: Graph) -> Iterator[SignalFinding]:
+        u = graph.u
         loose = any(use.outside for use in graph.uses.values())
         racing = list(self._orders(graph)) if not loose else []
         yield from racing
@@ -181,10 +191,6 @@ class _Check:
             yield from self._searched(graph)
         if loose or (WINDOW in self.marks and (racing or polls(graph))):
             yield from self._scheduled(loose, len(u.events))
-        self.summary = Checked(
-            self.setting, len(u.events), sum(e.kind == "wait" for e in u.events), len(graph.uses),
-            sum(map(len, touched(graph).values())), self.method,
-        )  # fmt: skip
 
     def _relaxed(self) -> Unrolled | None:
         try:

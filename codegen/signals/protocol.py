@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...ir.dtypes import INT32
 from ...ir.program import Op, Value
 from ...ir.ranks_memory import Cell
 from ...ir.types import TensorType
+from .arrange import possible
 from .cells import Graph, Use, needs
 from .report import Expect, SignalFinding
 from .unroll import Unrolled
@@ -159,6 +161,35 @@ def _leak(graph: Graph, use: Use) -> Iterator[SignalFinding]:
         base.word, base.message, u.setting, base.ranks, base.cells, base.statements, base.reason, base.hint, (), (),
         witness,
     )  # fmt: skip
+
+
+def unawaited_faults(graph: Graph) -> Iterator[SignalFinding]:
+    """Yield credits that owners retire without having waited for them: they may go on before their peers.
+
+    Windows that are read hold data, which may be added to and taken from without any wait.
+    """
+    read = {r.window for e in graph.u.events if e.kind != "invalidate" for r in e.reads}
+    for use in graph.uses.values():
+        if use.waits or use.cell.window not in read:
+            yield from _unawaited(graph, use)
+
+
+def _unawaited(graph: Graph, use: Use) -> Iterator[SignalFinding]:
+    u = graph.u
+    retired = [n for n in use.adds if u.events[n].rank == use.cell.owner and int(u.events[n].value or 0) < 0]
+    asked = max((need for _, need in needs(use, u)), default=0)
+    if use.outside or use.deferred or not retired or u.left.get(use.cell, 0) or asked >= use.total:
+        return
+    missed = next((n for given in use.credits.values() for n, total in given if total > asked), None)
+    if missed is None or not possible(graph, missed, retired[-1]):
+        return
+    base = finding(
+        graph, "use-before-wait", f"rank {use.cell.owner} retires a credit of {use.cell} that it has not waited for",
+        retired[-1], use.cell, (missed,), reason="it may end before its peer has notified it",
+        hint="wait for all credits before they are retired",
+    )  # fmt: skip
+    expect = Expect("order", first=u.step(retired[-1]), second=u.step(missed))
+    yield replace(base, witness=witness_of(graph, graph.past((retired[-1],)), expect, missed))
 
 
 def _agrees(u: Unrolled, use: Use) -> bool:

@@ -46,6 +46,8 @@ def _mesh() -> Iterator[Case]:
     yield case("credits of three", SIG, indent(bulk), ALL)
     twice = arrive() + arrive() + gather("1") + gather("2") + retire("2")
     yield case("two credits ahead", SIG, indent(twice), ALL)
+    charged = "for s in pl.range(n):\n    if s != me:\n        " + notify("me", "s, 0", "-1") + arrive() + gather("0")
+    yield case("retired in advance, waited for zero", SIG, indent(charged), ALL)
     yield case("waits repeated", SIG, _body(arrive(), gather("1"), gather("1"), retire("1")), ALL)
 
 
@@ -93,6 +95,11 @@ def _faulty_mesh() -> Iterator[Case]:
     yield case("stale in the third call", SIG, indent(again), ALL, "stale-signal")
     under = barrier("1") + barrier("2") + retire("1") + arrive() + gather("1", mark="!!") + retire("2")
     yield case("one of two retired, then reused", SIG, indent(under), ALL, "stale-signal")
+    blind = barrier("1") + arrive() + retire("2", mark="!!")
+    yield case("a generation nobody waits for", SIG, indent(blind), ALL, "use-before-wait")
+    second = barrier("1") + retire("1") + arrive() + retire("1", mark="!!")
+    yield case("no wait at all in the second call", SIG, indent(second), ALL, "use-before-wait")
+    yield case("no wait at all", SIG, indent(arrive() + retire("1", mark="!!")), ALL, "use-before-wait")
     zero = arrive() + gather("0", mark="!!") + retire("1")
     yield case("a wait for zero", SIG, indent(zero), ALL, "stale-signal")
     reset = (
