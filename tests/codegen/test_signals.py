@@ -6,6 +6,7 @@ import json
 import random
 import sys
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -19,9 +20,10 @@ from tilegg.codegen.signals.report import Setting
 from tilegg.codegen.signals.structure import influences
 from tilegg.codegen.signals.unroll import unroll
 from tilegg.ir.diagnostics import TileggError
-from tilegg.ir.program import Program
+from tilegg.ir.program import Block, Const, For, If, Op, Program, walk
 from tilegg.ir.ranks import run_ranks, schedules
 from tilegg.ir.text import parse
+from tilegg.rewrite.expand import expand
 
 sys.path.insert(0, str(Path(__file__).parent))
 from signal_suite.text import HEAD, SIG, barrier, indent, notify, retire, wait
@@ -291,3 +293,61 @@ def test_the_documented_protocols(name: str, word: str | None) -> None:
     assert all(replay(p, f).shows for f in report.findings)
     picture = path.with_suffix(".svg").read_text("utf-8")
     assert picture == draw_svg(p, report), "draw it anew: tilegg check ... --ranks 3 --svg"
+
+
+# -- lowered collectives with one statement spoilt ---------------------------------------------------------------
+
+
+def spoilt(block: Block, target: Op, new: tuple[Op, ...]) -> Block:
+    """Return the block with one operation replaced."""
+    out: list[object] = []
+    for s in block.statements:
+        if s is target:
+            out += new
+        elif isinstance(s, For):
+            out.append(replace(s, body=spoilt(s.body, target, new)))
+        elif isinstance(s, If):
+            out.append(replace(s, then=spoilt(s.then, target, new), orelse=spoilt(s.orelse, target, new)))
+        else:
+            out.append(s)
+    return Block(tuple(out))
+
+
+def mutants(p: Program) -> list[tuple[str, Program]]:
+    """Return the program without each of its notifies, with other credits, with Set, and with equality waits."""
+    f = p.functions[0]
+    out = []
+    for s in walk(f.body):
+        if not isinstance(s, Op) or s.name not in ("pld.system.notify", "pld.system.wait"):
+            continue
+        changes = {"eq": (replace(s, attrs={**s.attrs, "cmp": "eq"}),)}
+        if s.name == "pld.system.notify":
+            changes = {"dropped": (), "set": (replace(s, attrs={**s.attrs, "op": "set"}),)}
+            value = s.operands[3]
+            if isinstance(value, Const):
+                more = Const(value.value + (1 if value.value > 0 else -1), value.dtype)
+                changes["more"] = (replace(s, operands=(*s.operands[:3], more)),)
+        for how, new in changes.items():
+            out.append((f"{how} {s.name}", replace(p, functions=(replace(f, body=spoilt(f.body, s, new)),))))
+    return out
+
+
+@pytest.mark.parametrize("name", ["reduce_scatter", "all_to_all", "ring"])
+def test_lowered_collectives_with_a_spoilt_statement(name: str) -> None:
+    rows = f"data: pld.DistributedTensor[[NR, 33], pl.FP32], x: pl.Tensor[[NR, 33], pl.FP32], {SIG}"
+    params, call, ranks = {
+        "reduce_scatter": (rows, "d = pld.tensor.reduce_scatter(data, sig, op=pld.ReduceOp.Sum)\n", (2, 3)),
+        "all_to_all": (rows, "d = pld.tensor.all_to_all(x, data, sig)\ne = pl.load(d, [0, 0], [1, 33])\n", (2, 3)),
+        "ring": (
+            "data: pld.DistributedTensor[[1, 300], pl.FP32], sig: pld.DistributedTensor[[4, 3], pl.INT32]",
+            'd = pld.tensor.allreduce(data, sig, op=pld.ReduceOp.Sum, mode="ring")\n', (3,),
+        ),
+    }[name]  # fmt: skip
+    p = expand(program(params, call, "data"))
+    assert check_signals(p, ranks).proved
+    found = mutants(p)
+    assert len(found) >= 5
+    for how, mutant in found:
+        report = check_signals(mutant, ranks)
+        assert report.findings, how
+        assert all(replay(mutant, f).shows for f in report.findings), how
