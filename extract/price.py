@@ -34,11 +34,15 @@ FREE = frozenset({"tile.reshape", "tile.reinterpret_view", "tile.slice", "tile.s
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a node costs by itself. ``inexact`` is 1 for the last hop of a chain that may round twice."""
+    """What a node costs by itself.
+
+    ``inexact`` is 1 for the last hop of a chain that may round twice; ``error`` is what a recipe states, in 1e-9.
+    """
 
     cycles: float
     instructions: int
     inexact: int = 0
+    error: int = 0
 
     def weight(self, objective: Objective) -> int:
         """Return one integer that orders prices: the objective first, then the other two, then size."""
@@ -49,7 +53,7 @@ class Price:
             case "instructions":
                 return ((self.instructions << 30) + time << 4) + 4 * self.inexact + 1
             case "accuracy":
-                return ((self.inexact << 40) + time << 8) + self.instructions + 1
+                return ((((self.inexact << 12) + self.error) << 28) + time << 8) + self.instructions + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,8 @@ class Pricer:
         types = [t for c in node.children if (t := class_types[c]) is not None]
         if node.decl.name == "tile.cast":
             return self._cast(node, types[0], values.get(node.children[0]))
+        if node.decl.name == "tile.approx":
+            return Price(0.0, 0, 0, _stated_errors().get(node.rule, 0))
         return self.operation(node.decl, types, node.type, node.attrs)
 
     def operation(self, decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]) -> Price | Refusal:
@@ -221,6 +227,12 @@ def pricer_for(target: Target | None, exact_only: bool) -> Pricer:
 def _road_rules() -> frozenset[int]:
     """Return the numbers of the rules whose casts are hops of proved or reported roads."""
     return frozenset(r.number for r in RULES.values() if r.name.startswith("cast.road."))
+
+
+@cache
+def _stated_errors() -> dict[int, int]:
+    """Return the largest error that each recipe states, by rule number, in units of 1e-9."""
+    return {r.number: round(r.bound.errors[-1][1] * 1e9) for r in RULES.values() if r.bound is not None}
 
 
 def _type(o: Any) -> Type | None:

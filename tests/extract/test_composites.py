@@ -154,6 +154,17 @@ def test_explanations_state_the_bound_and_the_alternatives(arch: str) -> None:
     assert "on the way to y" in text
 
 
+@pytest.mark.parametrize("arch", ARCHES)
+def test_the_objective_accuracy_takes_the_smallest_stated_error(arch: str) -> None:
+    program = kernel("y = pl.tile.sin(t)")
+    plain, exact = tilegg.lower(program, arch), tilegg.lower(program, arch, objective="accuracy")
+    assert "by sin.fused-tight: " in explain(exact).render() and "by sin.fused: " in explain(plain).render()
+    assert cycles(plain) < cycles(exact)
+    x = np.random.default_rng(3).uniform(-131072, 131072, 4000).astype(np.float32)
+    true = np.sin(x.astype(np.float64))
+    assert np.abs(run(exact.program, x) - true).max() < np.abs(run(plain.program, x) - true).max()
+
+
 def test_other_dtypes_are_refused_where_they_are_written() -> None:
     with pytest.raises(TileggError, match="takes FP32 only"):
         kernel("y = pl.tile.sin(t)", dtype="FP16")
