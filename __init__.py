@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .codegen.emit import emit
+    from .codegen.signals.check import check_signals
     from .extract.lower import lower
     from .ir.builder import Builder
     from .ir.diagnostics import Diagnostic, Span, TileggError
@@ -35,6 +36,7 @@ _PUBLIC = {
     "Diagnostic": (".ir.diagnostics", "Diagnostic"),
     "Span": (".ir.diagnostics", "Span"),
     "TileggError": (".ir.diagnostics", "TileggError"),
+    "check_signals": (".codegen.signals.check", "check_signals"),
     "emit": (".codegen.emit", "emit"),
     "equivalent": (".ir.equivalence", "equivalent"),
     "explore_casts": (".rules.paths_show", "explore"),
@@ -54,6 +56,7 @@ __all__ = [
     "Diagnostic",
     "Span",
     "TileggError",
+    "check_signals",
     "emit",
     "equivalent",
     "explore_casts",

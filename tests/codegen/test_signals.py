@@ -145,6 +145,19 @@ def test_a_polling_loop_is_run_under_schedules() -> None:
     assert report.ok and "schedules" in report.checked[0].method
 
 
+def test_many_epochs_on_eight_ranks() -> None:
+    report = check_signals(program(SIG, "for g in pl.range(64):\n" + indent(barrier("1") + retire("1"))), [8])
+    assert report.proved and report.checked[0].events == 64 * 8 * 21
+
+
+def test_every_lane_of_a_block_loop_counts() -> None:
+    lanes = "with pl.spmd(2):\n    " + notify("(me + 1) % n", "0, 0")
+    for g, word in (("2", None), ("3", "unsatisfiable-wait"), ("1", "credit-leak")):
+        retired = notify("me", "0, 0", f"-{min(int(g), 2)}")
+        report = check_signals(program(ONE_CELL, lanes + wait("0, 0", g) + retired), [2, 3])
+        assert [f.word for f in report.findings[:1]] == ([word] if word else [])
+
+
 def test_static_signals_fix_the_number_of_ranks() -> None:
     ring = "sig: pld.DistributedTensor[[6, 4], pl.INT32]"
     report = check_signals(program(ring, notify("(me + 1) % n", "0, me") + wait("0, (me + n - 1) % n")
