@@ -22,7 +22,7 @@ from .markers import marker_faults
 from .protocol import protocol_faults, unawaited_faults
 from .races import Race, blame, polls, races, touched
 from .report import Checked, Expect, Setting, SignalFinding, SignalReport, Witness
-from .settings import PER_RANK, cells_for, functions_to_check, rank_counts, sizes
+from .settings import PER_RANK, RANKS, cells_for, functions_to_check, rank_counts, sizes
 from .structure import INPUT, SCALAR, WINDOW, influences
 from .unroll import MAX_EVENTS, Unrolled, unroll
 from .witness import witness_of
@@ -61,7 +61,7 @@ def check_signals(
             for setting in _settings(program, f, n, dims or {}, marks):
                 check, these = _sized(program, f, setting, dims or {}, (marks, budget, schedule_count))
                 if ranks is None and _too_many(program, f, n, these):
-                    small.append(f"its signals do not fit {n} ranks")
+                    small.append(f"its signals and peers do not fit {n} ranks")
                     continue
                 found += these
                 if check.summary is not None:
@@ -89,9 +89,11 @@ def _sized(
 
 def _too_many(program: Program, f: Function, n: int, found: Sequence[SignalFinding]) -> bool:
     """Return whether a number of ranks nobody asked for is larger than the program's signals are made for."""
+    faults = [x for x in found if x.witness is not None and x.witness.expect.kind == "fault"]
+    if any("there is no rank" in x.message for x in faults):
+        return n > RANKS[0]
     cells = cells_for(program, f)
-    kinds = {x.witness.expect.kind for x in found if x.witness is not None}
-    return cells is not None and n > cells and "fault" in kinds
+    return cells is not None and n > cells and bool(faults)
 
 
 def _size(name: str, value: int, ranks: int) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from ...ir.dimexpr import evaluate
 from ...ir.dtypes import DType
 from ...ir.levels import HOST, level_of
-from ...ir.program import For, Function, Op, Param, Program, Value, flat_operands, walk
+from ...ir.program import Const, For, Function, Op, Param, Program, Value, flat_operands, walk
 from ...ir.ranks_flow import suspending
 from ...ir.ranks_signals import signal_names
 from ...ir.types import ScalarType, TensorType, TileType
@@ -25,6 +25,11 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 #: Names that are taken for the number of ranks wherever they occur in a size.
 _RANK_NAMES = ("NR", "N_RANKS", "NRANKS", "WORLD_SIZE", "WORLD", "RANKS")
 _WORDS = ("min", "max")
+#: Which operand names the peer.
+_PEER = {
+    "pld.system.notify": 1, "pld.tensor.put": 1, "pld.tensor.get": 1, "pld.tile.put": 1, "pld.tile.get": 1,
+    "pld.tile.remote_load": 1, "pld.tile.remote_store": 2, "pld.tensor.remote_store": 2,
+}  # fmt: skip
 
 
 def functions_to_check(program: Program) -> list[Function]:
@@ -40,8 +45,9 @@ def functions_to_check(program: Program) -> list[Function]:
 def rank_counts(program: Program, f: Function) -> tuple[int, ...]:
     """Return the numbers of ranks to check.
 
-    A static ring signal ``[2 (N - 1), N]`` fixes N; so does a static ``[N, 1]`` or ``[N]`` in a program that never asks
-    for the number of ranks. All others are checked for :data:`RANKS`.
+    A static ring signal ``[2 (N - 1), N]`` fixes N; so does, in a program that never asks for the number of ranks, a
+    static ``[N, 1]`` or ``[N]``, or else the largest rank that it addresses by a number. All others are checked for
+    :data:`RANKS`.
     """
     rings: set[int] = set()
     plain: set[int] = set()
@@ -51,8 +57,18 @@ def rank_counts(program: Program, f: Function) -> tuple[int, ...]:
             rings.add(n)
         elif isinstance(shape[0], int) and shape[0] > 1:
             plain.add(shape[0])
-    fixed = rings or (plain if not _asks_for_ranks(program) else set())
+    fixed = rings
+    if not rings and not _asks_for_ranks(program):
+        fixed = plain or _literal(program)
     return tuple(fixed) if len(fixed) == 1 else RANKS
+
+
+def _literal(program: Program) -> set[int]:
+    """Return how many ranks there must be for the peers that are written as numbers, if there are such."""
+    ops = [s for f in program.functions for s in walk(f.body) if isinstance(s, Op) and s.name in _PEER]
+    peers = [s.operands[_PEER[s.name]] for s in ops]
+    numbers = [int(p.value) for p in peers if isinstance(p, Const)]
+    return {max(numbers) + 1} if numbers and max(numbers) > 0 else set()
 
 
 def cells_for(program: Program, f: Function) -> int | None:

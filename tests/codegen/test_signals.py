@@ -166,7 +166,16 @@ def test_static_signals_fix_the_number_of_ranks() -> None:
     four = program(SIG.replace("NR", "4"), barrier("1") + retire("1"))
     report = check_signals(four)
     assert {c.setting.ranks for c in report.checked} == {2, 3, 4} and report.ok
-    assert report.limits == ("its signals do not fit 8 ranks",)
+    assert report.limits == ("its signals and peers do not fit 8 ranks",)
+
+
+def test_literal_peers_fix_the_number_of_ranks() -> None:
+    pair = "if me == 0:\n" + indent(notify("1", "0, 0")) + "else:\n" + indent(wait("0, 0") + notify("me", "0, 0", "-1"))
+    report = check_signals(program(ONE_CELL, pair))
+    assert report.ok and {c.setting.ranks for c in report.checked} == {2}
+    swap = notify("1 - me", "0, 0") + wait("0, 0") + notify("me", "0, 0", "-1")
+    report = check_signals(program(ONE_CELL, swap))
+    assert report.ok and {c.setting.ranks for c in report.checked} == {2}
 
 
 def test_several_producers_order_only_what_must_happen() -> None:
