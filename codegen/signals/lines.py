@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...ir.ranks_events import Event
 from ...ir.ranks_memory import LINE
 from .arrange import possible
 from .cells import Graph
@@ -20,23 +21,26 @@ def line_writes(graph: Graph) -> dict[_Line, list[tuple[int, bool]]]:
     A scalar store and a Set go through the scalar cache and write the whole line back; tile stores and atomic adds
     write their own bytes alone, but may be undone by the former.
     """
-    found = [(n, scalar, line) for n in range(len(graph.u.events)) for scalar, line in _lines(graph, n)]
-    cached = {line for _, scalar, line in found if scalar}
+    events = graph.u.events
+    cached = {line for e in events if _is_cached(e) for line in _lines(e)}
     out: dict[_Line, list[tuple[int, bool]]] = {}
-    for n, scalar, line in found:
-        if line in cached:
-            out.setdefault(line, []).append((n, scalar))
+    for n, e in enumerate(events) if cached else ():
+        for line in _lines(e):
+            if line in cached:
+                out.setdefault(line, []).append((n, _is_cached(e)))
     return out
 
 
-def _lines(graph: Graph, n: int) -> Iterator[tuple[bool, _Line]]:
-    e = graph.u.events[n]
+def _is_cached(e: Event) -> bool:
+    return e.word == "set" or (e.kind == "store" and e.statement is not None and e.statement.name == "tensor.write")
+
+
+def _lines(e: Event) -> Iterator[_Line]:
     if e.kind == "notify" and e.cell is not None:
-        yield e.word == "set", (e.cell.window, e.cell.owner, e.cell.number * 4 // LINE)
-    scalar = e.statement is not None and e.statement.name == "tensor.write"
+        yield e.cell.window, e.cell.owner, e.cell.number * 4 // LINE
     for w in e.writes if e.kind != "collective" else ():
         for line in sorted(w.lines()):
-            yield scalar, (w.window, w.owner, line)
+            yield w.window, w.owner, line
 
 
 def line_faults(graph: Graph) -> Iterator[SignalFinding]:
