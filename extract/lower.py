@@ -39,6 +39,7 @@ from ..rewrite.host_signals import with_signals
 from ..rewrite.knowledge import Knowledge
 from ..rewrite.region import Region, names_in_types, own_uses, regions, uses
 from ..rewrite.saturate import Plan, saturate
+from ..rewrite.unread import without_unread
 from ..rules.target import Target, load_target
 from .baseline import plain
 from .dag import Solution, problem, solve
@@ -106,7 +107,7 @@ class _Lowering:
 
     def run(self) -> Lowered:
         functions, reports, plain_totals = [], [], Totals()
-        expanded = expand(with_signals(self.program), self.target, self.remarks)
+        expanded = without_unread(expand(with_signals(self.program), self.target, self.remarks))
         if self.options.after and expanded is not self.program:
             self.options.after("expand", expanded)
         for f in expanded.functions:

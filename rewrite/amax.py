@@ -60,10 +60,14 @@ def scaled_bound(op: Op, ops: Definitions) -> tuple[float, bool] | None:
 
 
 def _multiplied(scale: _Scale, floor: float, dtype: DType) -> tuple[float, bool]:
-    """x * fl(c / m), or x * fl(fl(1 / m) * c)."""
+    """x * fl(c / m), x * fl(fl(1 / m) * c), or x * fl(1 / fl(m * k)) with k at most 1."""
     constant, largest, quantum = abs(scale.constant), float(dtype.max_value), 2.0**dtype.quantum_exponent
     tiny = (constant + 1) * largest * quantum + 4 * quantum
     limit = constant * (1 + 2.0 ** (4 - dtype.significand_bits)) + tiny
+    if scale.steps is not None:
+        least = floor * abs(scale.steps)
+        small = abs(scale.steps) <= 1 and least >= 2 * 2.0**dtype.min_exponent
+        return (limit, least > 4 / largest) if small else (math.inf, False)
     numerator = max(constant, 1.0) if scale.inverted else constant
     return limit, floor > 4 * numerator / largest
 
@@ -93,6 +97,10 @@ def _scale(vector: Operand, how: str, ops: Definitions) -> _Scale | None:
     if op.name == "tile.div" and (c := _filled(op.operands[0], ops)) is not None:
         return _Scale(c, op.operands[1])
     if op.name == "tile.recip":
+        inner = _definition(op.operands[0], ops)
+        if inner is not None and inner.name in ("tile.muls", "tile.divs") and (k := _number(inner.operands[1])):
+            k = k if inner.name == "tile.muls" else 1 / k
+            return _Scale(1 / k, inner.operands[0], inverted=True, steps=k)
         return _Scale(1.0, op.operands[0], inverted=True)
     if op.name == "tile.muls" and (c := _number(op.operands[1])) is not None:
         inner = _definition(op.operands[0], ops)

@@ -13,7 +13,10 @@ from ..ir.op import OPS, Kind
 from ..ir.program import Const, Op, Value
 from ..ir.types import TileType
 from ..rules.computed import COMPUTED
+from ..rules.cost import Instr
+from ..rules.facts import ROOTED
 from ..rules.rule import Rule
+from ..rules.target import Target
 from ..rules.terms import DTYPE_CODES, child_params, constructor, literal_codes, signature
 from .encode import Rows, class_of_values, decls_by_constructor, shape_code, type_from
 from .region import Region
@@ -135,6 +138,18 @@ class Names:
 
 
 _decls = decls_by_constructor
+
+
+# -- what the target can do ------------------------------------------------------------------------------------
+
+
+def target_rows(region: Region, target: Target | None) -> list[str]:
+    """Return the ``rooted`` rows: where a form of higher precision exists, the ordinary one is an approximation."""
+    if target is None or not any(op.name == "tile.sqrt" for op in region.ops):
+        return []
+    high = (("precision", "high"),)
+    plans = {name: target.scratch(Instr("trsqrt", (name, name), 1, 64, 64, high)) for name in ROOTED}
+    return [f"(rooted {DTYPE_CODES[name]})" for name, plan in plans.items() if plan is None]
 
 
 # -- conversions of repeated values --------------------------------------------------------------------------

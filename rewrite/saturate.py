@@ -33,7 +33,7 @@ from .encode import class_of_values, read_graph, region_text
 from .engine import Budget, Engine, Outcome, engine, why_tables
 from .graph import Graph
 from .knowledge import Knowledge
-from .providers import WINDOW_TABLES, Names, expand_rows, has_windows, literal_rows, window_rows
+from .providers import WINDOW_TABLES, Names, expand_rows, has_windows, literal_rows, target_rows, window_rows
 from .region import Region
 from .structure import structure_rows
 
@@ -69,7 +69,7 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
     sets = value_sets(region, knowledge)
     eng.declare((op.name for op in region.ops), frozenset() if plan.contracted else _CONTRACTED)
     facts = _fact_rows(value_facts(region, sets)) + structure_rows(region) + literal_rows(region, eng.active())
-    eng.add([*text, *facts, *expand_rows(region, counts(region))])
+    eng.add([*text, *facts, *expand_rows(region, counts(region)), *target_rows(region, plan.target)])
     outcome = _normalise(eng, region, plan.budget)
     if sets and plan.target is not None:
         facts = _road_rows(eng, region, sets, plan)

@@ -31,6 +31,7 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
         ("dtype", "saturation"),
         "conversion to the dtype with this saturation leaves infinities alone (or the dtype has none)",
     ),
+    "rooted": (("dtype",), "the target has one form of 1 / sqrt(x) on the dtype, as good as the two instructions"),
     "is_float": (("dtype",), "a floating-point dtype"),
     "is_integer": (("dtype",), "an integer dtype"),
     "narrows": (("dtype", "dtype"), "integers; the second one's range lies within the first one's"),
@@ -56,6 +57,15 @@ def is_index(x: Var | Term) -> Condition:
 def positive(x: Var | Term) -> Condition:
     """No element of ``x`` is negative."""
     return Condition("positive", (x,))
+
+
+#: Dtypes of ``rooted``, on targets where it holds at all.
+ROOTED = ("FP32", "FP16")
+
+
+def rooted(dtype: Var) -> Condition:
+    """The target's 1 / sqrt(x) on the dtype is no approximation."""
+    return Condition("rooted", (dtype,))
 
 
 def windows(x: Var | Term, dtype: Var | int, shape: Var) -> Condition:
@@ -133,6 +143,8 @@ def dtype_holds(relation: str, dtypes: tuple[DType, ...]) -> bool:
     match relation:
         case "is_float":
             return dtypes[0].is_float
+        case "rooted":
+            return dtypes[0].name in ROOTED
         case "is_integer":
             return dtypes[0].is_int and dtypes[0].kind != "index"
         case "narrows":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .arithmetic import d, op, sh
 from .computed import computed
-from .facts import is_float
+from .facts import is_float, rooted
 from .rule import Pattern, Term, integers, rests, rule, shapes, values
 
 (x, y, v, c, r, c1, c2) = values("x y v c r c1 c2")
@@ -38,6 +38,14 @@ rule(
     contract="contracted",
     reason=_FUSED,
 )
+rule(
+    "fuse.axpy.literal",
+    lhs=op("adds", op("muls", x, c), c2),
+    rhs=op("axpy", op("expands", x, c2), x, c),
+    when=[is_float(d)],
+    contract="contracted",
+    reason=_FUSED,
+)
 for _name, _lhs in (("first", op("mul", _recip(y), x)), ("second", op("mul", x, _recip(y)))):
     rule(
         f"fuse.div.{_name}", lhs=_lhs, rhs=Term("tile.div", (d, sh, flags), (x, y)),
@@ -52,6 +60,14 @@ for _side in ("row", "col"):
         contract="contracted",
         reason=_QUOTIENT,
     )
+rule(
+    "fuse.rsqrt",
+    lhs=_recip(op("sqrt", y)),
+    rhs=op("rsqrt", y),
+    when=[rooted(d)],
+    contract="contracted",
+    reason="one rounding instead of two",
+)
 rule(
     "fuse.scaled-recip",
     lhs=op("muls", _recip(y), c),

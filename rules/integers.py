@@ -6,11 +6,12 @@ integers of at most 2**22 in magnitude, FP32 sums and products are exact and the
 
 from __future__ import annotations
 
-from ..ir.dtypes import INDEX
+from ..ir.dtypes import INDEX, INT32
+from ..ir.op import OPS
 from .computed import computed
 from .facts import is_index, positive, typed
 from .rule import Pattern, Term, Var, modes, rests, rule, saturations, shapes, values
-from .terms import DTYPE_CODES, LITERAL, MODE_CODES, literal_codes
+from .terms import DTYPE_CODES, LITERAL, MODE_CODES, literal_codes, rest_code
 
 (x, y, v, c, k, mask, n) = values("x y v c k mask n")
 (sh, sv) = shapes("sh sv")
@@ -39,6 +40,13 @@ def to_float(of: Pattern) -> Term:
     return Term("tile.cast", (_FLOAT, sh, _INT, _RINT, 0, 0), (of,))
 
 
+def _bits(of: Pattern) -> Term:
+    """An FP32 tile seen as INT32; no instruction."""
+    name = "tile.reinterpret_view"
+    rest_of_view = rest_code(name, {"dtype": INT32}, (None,), tuple(None for _ in OPS[name].operand_params))
+    return Term(name, (_INT, sh, rest_of_view), (of,))
+
+
 def _detours() -> None:
     reason = "small integers: the FP32 operation is exact, so that INT32 gives the same"
     for name in ("add", "sub", "mul"):
@@ -63,6 +71,14 @@ def _detours() -> None:
             when=[is_index(x), is_index(v), typed(v, _FLOAT, sv)],
             contract="exact", reason=reason,
         )  # fmt: skip
+        rule(
+            f"index.{side}_expand",
+            lhs=to_int(_f(f"{side}_expand", x, v), m, s),
+            rhs=_i(f"{side}_expand", _bits(x), Term("tile.cast", (_INT, sv, _FLOAT, m, s, 0), (v,))),
+            when=[typed(v, _FLOAT, sv)],
+            contract="exact",
+            reason="conversion is elementwise; of the target nothing but the shape is used, so that its bits will do",
+        )
     rule(
         "index.reshape",
         lhs=to_int(Term("tile.reshape", (_FLOAT, sh, rest), (x,)), m, s),

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tilegg import emit, lower, parse
 from tilegg.extract.footprint import live_bytes
 from tilegg.ir.program import Program

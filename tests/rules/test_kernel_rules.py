@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from tilegg import lower, parse
 from tilegg.ir.dtypes import FP32, INT32
 from tilegg.ir.interp import run
+from tilegg.rewrite.knowledge import Knowledge
 from tilegg.rules import arithmetic as A
 from tilegg.rules import integers as I
 from tilegg.rules import library as _library  # noqa: F401
@@ -43,7 +43,8 @@ WRONG = [
     _wrong("difference", A.op("add", A.op("neg", A.y), A.x), A.op("sub", A.y, A.x), []),
     _wrong("negated-difference", A.op("neg", A.op("sub", A.x, A.y)), A.op("sub", A.y, A.x), [is_float(A.d)]),
     _wrong("twice", A.op("add", A.x, A.x), A.x, []),
-    _wrong("quotient", A.op("divs", A.x, A.c), A.op("muls", A.x, A.r), [computed("minus", A.c, dtype=A.d, gives=(A.r,))]),
+    _wrong("quotient", A.op("divs", A.x, A.c), A.op("muls", A.x, A.r),
+           [computed("minus", A.c, dtype=A.d, gives=(A.r,))]),
     _wrong("sum-of-any", I.to_int(I._f("add", I.x, I.y), I.m, I.s), I._i("add", I.to_int(I.x), I.to_int(I.y)), []),
     _wrong("halving-negative", I.to_int(I._f("muls", I.x, I.c), MODE_CODES["trunc"], I.s),
            I._i("shrs", I.to_int(I.x), I.k), [is_index(I.x), _HALF]),
@@ -148,3 +149,24 @@ def test_fused_product_has_one_rounding() -> None:
         program = lower(parse(text), "a5", contract=contract, memo=None).program
         found[contract] = float(run(program, {"x": x})["y"][0, 0])
     assert found == {"exact": 16785408.0, "contracted": 16785410.0}
+
+
+@pytest.mark.parametrize(("factor", "name"), [(127.0, "divs"), (1 / 127.0, "muls"), (2.0**-10, "muls")])
+def test_scaling_by_the_reciprocal_of_a_scaled_maximum_is_bounded(factor: float, name: str) -> None:
+    body = f"""
+tmp = pl.tile.create([8, 64], pl.FP32)
+m = pl.maximum(pl.row_max(pl.abs(a), tmp), 1e-4)
+r = pl.row_expand_mul(a, pl.recip(pl.tile.{name}(m, {factor!r})))
+"""
+    program = parse(_kernel(body, "[8, 64]"))
+    knowledge = Knowledge(program.functions[0])
+    (op,) = [o for o in knowledge.ops.values() if o.name == "tile.row_expand_mul"]
+    bound = knowledge.of(op.result).hi
+    limit = factor if name == "divs" else 1 / factor
+    assert limit <= bound <= limit * 1.001 + 1
+    rng = np.random.default_rng(3)
+    x = (rng.standard_normal((8, 64)) * 10.0 ** rng.integers(-40, 38, (8, 1))).astype(np.float32)
+    x[0] = np.float32(3.4028235e38)
+    with np.errstate(all="ignore"):
+        got = run(program, {"x": x})["y"]
+    assert np.nanmax(np.abs(got)) <= bound
