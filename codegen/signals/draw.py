@@ -95,8 +95,11 @@ def _blamed(graph: Graph, finding: SignalFinding | None) -> list[int]:
     found = [u.by_rank[r][k] for r, k in steps if k < len(u.by_rank[r])]
     if found:
         return found
-    wanted = {id(s) for s in finding.statements}
-    return [n for n, e in enumerate(u.events) if id(e.statement) in wanted and e.rank in finding.ranks][:2]
+    cells = set(finding.cells)
+    return [
+        n for n, e in enumerate(u.events)
+        if e.statement is finding.statements[0] and (e.cell is None or str(e.cell) in cells)
+    ][:4] if finding.statements else []  # fmt: skip
 
 
 def _shown(graph: Graph, blamed: list[int]) -> list[int]:
@@ -149,7 +152,8 @@ def _edge(a: tuple[int, int], b: tuple[int, int], why: str) -> str:
 
 
 def _missing(at: dict[int, tuple[int, int]], blamed: list[int], finding: SignalFinding | None) -> list[str]:
-    if finding is None or len(blamed) != 2 or not all(n in at for n in blamed):
+    ordered = finding is not None and finding.witness is not None and finding.witness.expect.second is not None
+    if not ordered or len(blamed) != 2 or not all(n in at for n in blamed):
         return []
     return [_dashed(at[blamed[0]], at[blamed[1]])]
 
