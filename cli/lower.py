@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .programs import Clock
 
 OBJECTIVES = ("cycles", "instructions", "accuracy")
-CONTRACTS = ("exact", "faithful")
+CONTRACTS = ("exact", "faithful", "contracted")
 PASSES = ("parse", "saturate", "extract", "emit", "all")
 #: The time limit of a region's exact search when none is given, in seconds.
 _SECONDS = 1.0
@@ -90,7 +90,8 @@ def add_lowering_options(p: ArgumentParser) -> None:
         "--contract",
         choices=CONTRACTS,
         default="faithful",
-        help="exact: bit for bit; faithful: a cast may take a legal chain that rounds twice, reported (default)",
+        help="exact: bit for bit; faithful: a cast may take a legal chain that rounds twice, reported (default); "
+        "contracted: fewer roundings than written, too (multiply-adds, quotients)",
     )
     p.add_argument("--exact", action="store_true", help="prove the optimum with the integer solver")
     p.add_argument("--time-limit", metavar="S", type=seconds, default=_SECONDS,

@@ -8,15 +8,17 @@ matched against the nodes of one class, and the shortest sequence of them that l
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ..ir.op import OPS
 from ..ir.program import Const, Op
 from ..ir.types import TileType
+from ..ir.valueset import ValueSet
 from ..rewrite.encode import argument_codes, shape_code
 from ..rewrite.graph import ABSENT, LITERAL, OPERATION, Graph, Node
 from ..rules.casts import road_table, road_words
+from ..rules.computed import COMPUTED
 from ..rules.facts import (
     OF_LITERALS,
     dtype_holds,
@@ -24,8 +26,10 @@ from ..rules.facts import (
     literal_holds,
     value_finite,
     value_fits,
+    value_index,
     value_one_zero,
     value_ordered,
+    value_positive,
     value_within,
 )
 from ..rules.paths import roads
@@ -189,7 +193,9 @@ class Deriver:
         return tuple(used)
 
     def _condition(self, condition: Condition, bound: Bindings, used: list[tuple[str, int, int]]) -> bool:
-        if condition.relation == "typed":
+        if condition.relation in COMPUTED:
+            return self._computed(condition, bound)
+        if condition.relation in ("typed", "windows"):
             bound = self._with_type(condition, bound)
         codes = [self._code(a, bound) for a in condition.args]
         if any(code is None for code in codes):
@@ -200,7 +206,7 @@ class Deriver:
                 return args[0] != args[1]
             case "fits" | "finite":
                 return self._value_fact(condition.relation, args, used)
-            case "within" | "ordered" | "one_zero" | "literal" | "nonzero" | "typed":
+            case "within" | "ordered" | "one_zero" | "index" | "positive" | "literal" | "nonzero" | "typed" | "windows":
                 return self._operand_fact(condition.relation, args)
             case "keeps_infinity":
                 return infinity_kept(CODE_DTYPES[args[0]], args[1])
@@ -216,13 +222,30 @@ class Deriver:
             if node.kind == LITERAL and relation in OF_LITERALS:
                 return literal_holds(relation, node.value.value)  # type: ignore[union-attr]
         t, values = self.graph.types[c], self.graph.values.get(c)
-        if relation == "typed":
+        if relation in ("typed", "windows"):
             return isinstance(t, TileType) and [DTYPE_CODES[t.dtype.name], shape_code(t)] == codes
         if values is None:
             return False
         if relation == "within":
             return value_within(values, codes[0])
-        return value_ordered(values) if relation == "ordered" else value_one_zero(values)
+        return _FACTS[relation](values)
+
+    def _computed(self, condition: Condition, bound: Bindings) -> bool:
+        """Decide a row of a computed table: what it gives must be what the right side has."""
+        table = COMPUTED[condition.relation]
+        codes = [self._code(a, bound) for a in condition.args]
+        dtype = codes[table.inputs]
+        inputs = [self._literal_of(c) for c in codes[: table.inputs]]
+        if dtype is None or any(literal is None for literal in inputs):
+            return False
+        given = table.function(*inputs, CODE_DTYPES[dtype])
+        wanted = [self._literal_of(c) for c in codes[table.inputs + 1 :]]
+        return given is not None and all(w is None or w == g for w, g in zip(wanted, given))
+
+    def _literal_of(self, c: int | None) -> Const | None:
+        """Return the literal that a class is."""
+        nodes = self.graph.classes[c] if c is not None else []
+        return next((n.value for n in nodes if n.kind == LITERAL and isinstance(n.value, Const)), None)
 
     def _value_fact(self, relation: str, args: list[int], used: list[tuple[str, int, int]]) -> bool:
         values = self.graph.values.get(args[0])
@@ -267,3 +290,8 @@ class Deriver:
         children = tuple(self._code(x, bound) for x in a.children)
         found = self._index.get((a.op, args, children))  # type: ignore[arg-type]
         return found[0] if found else None
+
+
+_FACTS: dict[str, Callable[[ValueSet], bool]] = {
+    "ordered": value_ordered, "one_zero": value_one_zero, "index": value_index, "positive": value_positive,
+}  # fmt: skip
