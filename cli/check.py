@@ -119,7 +119,7 @@ def _checked(report: SignalReport | None, ok: bool) -> str:
         return ""
     events = sum(c["events"] for c in certificate["settings"])
     ranks = ", ".join(map(str, certificate["ranks"]))
-    limits = "".join(f"  {limit}\n" for limit in certificate["limits"])
+    limits = "".join(f"  {limit}\n" for limit in (*certificate["limits"], *certificate["assumptions"]))
     return f"  signals: {certificate['verdict']} for {ranks} ranks, {events} events\n{limits}"
 
 

@@ -20,7 +20,7 @@ from .hangs import hangs
 from .lines import line_faults
 from .markers import marker_faults
 from .protocol import protocol_faults, unawaited_faults
-from .races import Race, blame, polls, races, touched
+from .races import Race, blame, filled_before, polls, races, touched
 from .report import Checked, Expect, Setting, SignalFinding, SignalReport, Witness
 from .settings import PER_RANK, RANKS, cells_for, functions_to_check, rank_counts, sizes
 from .structure import INPUT, SCALAR, WINDOW, influences
@@ -56,6 +56,7 @@ def check_signals(
     found: list[SignalFinding] = []
     checked: list[Checked] = []
     small: list[str] = []
+    filled: set[str] = set()
     for f in functions:
         for n in ranks if ranks is not None else rank_counts(program, f):
             for setting in _settings(program, f, n, dims or {}, marks):
@@ -64,10 +65,12 @@ def check_signals(
                     small.append(f"its signals and peers do not fit {n} ranks")
                     continue
                 found += these
+                filled |= check.filled
                 if check.summary is not None:
                     checked.append(check.summary)
     limits = (*_limits(functions, marks, checked), *dict.fromkeys(small))
-    return SignalReport(merged(found), tuple(checked), limits)
+    assumed = [f"{w} is filled on every rank before any rank starts" for w in sorted(filled)]
+    return SignalReport(merged(found), tuple(checked), limits, tuple(assumed))
 
 
 def _sized(
@@ -155,6 +158,7 @@ class _Check:
         self.budget, self.count = budget, count
         self.summary: Checked | None = None
         self.method = "decided"
+        self.filled: set[str] = set()
 
     def run(self) -> list[SignalFinding]:
         """Return the findings of the setting."""
@@ -175,6 +179,7 @@ class _Check:
             yield from hangs(self.program, graph, self._relaxed())
             return
         found += self._finished(graph)
+        self.filled = filled_before(graph)
         # That a wait is missing matters by itself only where nothing else shows it.
         yield from found or unawaited_faults(graph)
         self.summary = Checked(

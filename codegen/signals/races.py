@@ -77,6 +77,14 @@ def polls(graph: Graph) -> bool:
     return any(r.window in waited for e in graph.u.events if e.kind != "invalidate" for r in e.reads)
 
 
+def filled_before(graph: Graph) -> set[str]:
+    """Return the windows that a rank reads on a peer that has not signalled yet: their contents come from elsewhere."""
+    return {
+        window for (window, owner), group in touched(graph).items() for a in group
+        if a.kind == "read" and a.rank != owner and not graph.clocks[a.event][owner]
+    }  # fmt: skip
+
+
 def races(graph: Graph, limit: int = 64) -> list[Race]:
     """Return unordered conflicting pairs, one for each pair of statements and kinds, up to ``limit``."""
     found: dict[object, Race] = {}

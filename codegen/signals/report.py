@@ -134,11 +134,15 @@ class Checked:
 
 @dataclass(frozen=True)
 class SignalReport:
-    """The findings of a program and what was checked; ``limits`` say what the answer does not cover."""
+    """The findings of a program and what was checked; ``limits`` say what the answer does not cover.
+
+    ``assumptions``: what must hold when the program starts.
+    """
 
     findings: tuple[SignalFinding, ...]
     checked: tuple[Checked, ...] = ()
     limits: tuple[str, ...] = field(default=())
+    assumptions: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -159,6 +163,7 @@ class SignalReport:
             "verdict": "decided" if self.proved else "checked up to the stated limits",
             "settings": [c.to_json() for c in self.checked],
             "limits": list(self.limits),
+            "assumptions": list(self.assumptions),
         }
 
     def diagnostics(self) -> list[Diagnostic]:

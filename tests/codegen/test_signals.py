@@ -145,6 +145,17 @@ def test_a_polling_loop_is_run_under_schedules() -> None:
     assert report.ok and "schedules" in report.checked[0].method
 
 
+def test_reading_a_peer_that_has_not_signalled_is_an_assumption() -> None:
+    params = f"data: pld.DistributedTensor[[1, 8], pl.FP32], {SIG}"
+    pull = "for p in pl.range(n):\n    g = pld.tile.remote_load(data, p, [0, 0], [1, 8])\n"
+    ready = check_signals(program(params, barrier("1") + pull + retire("1"), "data"))
+    early = check_signals(program(params, pull + barrier("1") + retire("1"), "data"))
+    assert ready.proved and early.proved
+    assert ready.assumptions == ()
+    assert early.assumptions == ("data is filled on every rank before any rank starts",)
+    assert early.certificate()["assumptions"] == list(early.assumptions)
+
+
 def test_many_epochs_on_eight_ranks() -> None:
     report = check_signals(program(SIG, "for g in pl.range(64):\n" + indent(barrier("1") + retire("1"))), [8])
     assert report.proved and report.checked[0].events == 64 * 8 * 21
