@@ -13,12 +13,14 @@ import argparse
 import statistics
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from baselines import cost, fixed, searched
+from baselines import TRANSFERS, cost, fixed, searched
 from tilegg import lower, parse
 from tilegg.extract.footprint import live_bytes, scratch_bytes
+from tilegg.extract.lowered import Lowered
 from tilegg.extract.price import pricer_for
 from tilegg.ir.program import Program
 from tilegg.rules.target import load_target
@@ -71,7 +73,31 @@ def measure(name: str, program: Program, arch: str, quick: bool) -> Row:
             ratios["greedy"], ratios["random"] = greedy / base.vector, drawn / base.vector
             print(f"  {'greedy':11s} {'':24s} {greedy:8.0f} {'':16s} {ratios['greedy']:.3f}")
             print(f"  {'random':11s} {'':24s} {drawn:8.0f} {'':16s} {ratios['random']:.3f}")
+    if ratios["contracted"] > GOALS["contracted"]:
+        print(f"  {_missing(found)}")
     return Row(name, arch, ratios, whole, worse)
+
+
+def _missing(lowered: Lowered) -> str:
+    """Return what the remaining vector cycles are spent on, and instructions the assembler lacks that would fit."""
+    ops = [i for f in lowered.functions for i in f.instructions if i.count and i.op.name not in TRANSFERS]
+    spent: Counter[str] = Counter()
+    for i in ops:
+        spent[i.op.name.removeprefix("tile.")] += round(i.cycles)
+    total = sum(spent.values()) or 1
+    most = ", ".join(f"{name} {cycles / total:.0%}" for name, cycles in spent.most_common(3))
+    made = {i.op.result.name: i.op.name.removeprefix("tile.") for i in ops if i.op.results}
+    wanted: Counter[str] = Counter()
+    for i in ops:
+        inputs = [made.get(getattr(o, "name", "")) for o in i.op.operands]
+        if i.op.name in ("tile.add", "tile.sub") and "mul" in inputs:
+            wanted["tmuladddst"] += 1
+        if i.op.name in ("tile.add", "tile.sub") and {"row_expand_mul", "col_expand_mul"} & set(inputs):
+            wanted["a multiply-add with an expanded factor"] += 1
+        if i.op.name in ("tile.relu", "tile.maximums") and "add" in inputs:
+            wanted["taddrelu"] += 1
+    lacks = ", ".join(f"{count} x {name}" for name, count in wanted.items()) or "none found"
+    return f"left: {most}; missing instructions that would fit: {lacks}"
 
 
 def _line(how: str, count: int, cycles: float, vector: float, scratch: int, live: int, note: str) -> None:
@@ -91,8 +117,9 @@ def report(rows: list[Row]) -> bool:
                 goal = f" (goal {GOALS[how]})"
                 whole = f", with transfers {statistics.geometric_mean([r.whole[how] for r in some]):.3f}"
             best = min(some, key=lambda r: r.ratios[how])
+            others = statistics.geometric_mean([r.ratios[how] for r in some if r.kernel != best.kernel] or [1.0])
             text = f"geometric mean {mean:.3f}{goal}{whole}"
-            print(f"{arch:5s} {how:11s} {text}; best {best.kernel} {best.ratios[how]:.3f}")
+            print(f"{arch:5s} {how:11s} {text}; best {best.kernel} {best.ratios[how]:.3f}, {others:.3f} without it")
     worse = [f"{r.kernel} on {r.arch}" for r in rows if r.worse]
     print(f"{len(rows)} kernels and targets, {len(worse)} worse: {', '.join(worse) or 'none'}")
     return not worse
