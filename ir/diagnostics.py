@@ -6,6 +6,7 @@ cannot go on raises :class:`TileggError`, which carries one or more of them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -135,7 +136,8 @@ _ANSI = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "remark": "\x1b[1;36m"}
 def _caret_lines(span: Span | None, source: str | None) -> list[str]:
     if span is None or source is None:
         return []
-    rows = source.splitlines()
+    # Python ends a line at LF, CR or both and nowhere else; str.splitlines knows more separators.
+    rows = re.split("\r\n|\r|\n", source)
     if not 1 <= span.line <= len(rows):
         return []
     text = rows[span.line - 1].expandtabs(1)

@@ -2,7 +2,7 @@
 
 A target is ``<name>.toml``, optionally with ``<name>.casts.toml`` beside it, and with ``<name>.cost.toml``
 and ``<name>.models.toml``, which are read on demand.  ``extends = "other"`` in ``[target]`` starts from
-another target: tables are overlaid key by key; a row replaces those of the same operation or cast pair.
+another target: tables are overlaid key by key; an own row takes the place of those that would fit as well.
 Every problem is a TG040 diagnostic with file and line; a file that cannot be read is TG013.
 """
 
@@ -133,7 +133,7 @@ class RawTarget:
     base: RawTarget | None = None
 
     def price_rows(self) -> list[Row]:
-        """The ``[[cost]]`` rows; rows of the base for operations priced here are left out."""
+        """The ``[[cost]]`` rows in the order they are tried: the own ones, then those of the base."""
         own = list(self.rows["cost"])
         beside = self.path.with_name(f"{self.path.stem}.cost.toml")
         if beside.is_file():
@@ -142,9 +142,8 @@ class RawTarget:
             own += to_rows("cost", data["cost"], beside)
         if self.base is None:
             return own
-        replaced = {op for row in own for op in row.words("ops")}
-        kept = [_without(row, replaced) for row in self.base.price_rows()]
-        return [row for row in kept if row is not None] + own
+        # The first row that fits is taken, so an own row stands before the base's and leaves its others in force.
+        return own + self.base.price_rows()
 
 
 def package_files() -> dict[str, Path]:
@@ -227,11 +226,6 @@ def overlay(base: RawTarget, own: RawTarget) -> RawTarget:
         merged.rows[name] = base.rows[name] + own.rows[name]
     merged.rows["cost"] = own.rows["cost"]
     return merged
-
-
-def _without(row: Row, replaced: set[str]) -> Row | None:
-    ops = [op for op in row.words("ops") if op not in replaced]
-    return Row({**row.values, "ops": " ".join(ops)}, row.place, row.what) if ops else None
 
 
 class Sets:

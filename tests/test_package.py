@@ -14,10 +14,9 @@ def test_every_folder_of_the_package_is_installed() -> None:
     declared = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
     skipped = {"tests", "build", "benchmarks", "docs", "examples"}
     found = {"tilegg"}
-    for init in ROOT.rglob("__init__.py"):
-        parts = init.parent.relative_to(ROOT).parts
-        if parts and parts[0] not in skipped and not parts[0].startswith("."):
-            found.add(".".join(("tilegg", *parts)))
+    tops = [d for d in ROOT.iterdir() if d.is_dir() and d.name not in skipped and not d.name.startswith(".")]
+    for init in (init for top in tops for init in top.rglob("__init__.py")):
+        found.add(".".join(("tilegg", *init.parent.relative_to(ROOT).parts)))
     assert declared == found
 
 

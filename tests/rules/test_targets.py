@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
+from pathlib import Path
 
 import pytest
 from tilegg.ir.diagnostics import TileggError
 from tilegg.ir.dtypes import DTYPES, DType
-from tilegg.rules.cost import Instr
+from tilegg.rules.cost import Instr, cycles
 from tilegg.rules.target import Target, load_target
 from tilegg.rules.target_view import describe, diff
 
@@ -306,3 +307,15 @@ def test_diff() -> None:
     assert rows["casts", "FP16 INT4", ""] == ("present", "absent")
     dtypes = rows["ops", "tadd", "dtypes"]
     assert "BF16" not in str(dtypes[0]) and "BF16" in str(dtypes[1])
+
+
+def test_one_price_row_of_a_variant_leaves_the_other_pairs_of_its_base(tmp_path: Path) -> None:
+    path = tmp_path / "slow.toml"
+    path.write_text(
+        '[target]\nname = "slow"\ntitle = "slow conversions to FP16"\nextends = "a5"\n\n'
+        '[[cost]]\nops = "tcvt"\nto = "FP16"\nform = "loop"\nflat = [10.0, 60.0]\nsource = "choice"\n'
+    )
+    slow, base = load_target(str(path)), load_target("a5")
+    half, narrow = (Instr("tcvt", ("FP32", dst), 64, 64, 64) for dst in ("FP16", "BF16"))
+    assert cycles(slow, half) > 3 * cycles(base, half)
+    assert cycles(slow, narrow) == cycles(base, narrow)
