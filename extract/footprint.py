@@ -11,9 +11,11 @@ carried values that of their initial values. A dynamic physical extent counts as
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import prod
 
+from ..ir.diagnostics import error
 from ..ir.op import OPS, Kind
 from ..ir.program import (
     Block,
@@ -35,9 +37,29 @@ from ..ir.types import TileType
 from ..rules.cost import Instr
 from ..rules.target import Target
 from ..rules.terms import child_params
+from .lowered import Instruction
 from .price import FREE, instruction, work_shape
 
 _VIEWS = FREE
+
+
+def require_room(instructions: Iterable[Instruction], target: Target | None) -> None:
+    """Raise TG019 where a tile alone exceeds the target's local memory (dynamic shapes are not judged)."""
+    if target is None:
+        return
+    room = target.ub_usable_bytes
+    for i in instructions:
+        for r in i.op.results:
+            size = _static_bytes(r.type)
+            if size > room:
+                text = f"{r.name} takes {size:,} bytes, the local memory of {target.name} has {room:,}"
+                raise error("TG019", text, i.span, hint="load and store it in parts, in a loop")
+
+
+def _static_bytes(t: object) -> int:
+    if not isinstance(t, TileType) or t.memory not in (None, "Vec"):
+        return 0
+    return t.dtype.nbytes(prod(d if isinstance(d, int) else 0 for d in t.shape))
 
 
 def scratch_bytes(program: Program, target: Target | None) -> int:

@@ -43,6 +43,7 @@ from ..rewrite.unread import without_unread
 from ..rules.target import Target, load_target
 from .baseline import plain
 from .dag import Solution, problem, solve
+from .footprint import require_room
 from .ilp import solve_exact
 from .lowered import FunctionReport, Instruction, Lowered, RegionResult, Totals
 from .memo import SHARED, Memo, Solved, region_key
@@ -161,6 +162,7 @@ class _FunctionLowering:
         body = _without_dead(body, self.fixed)
         kept = {id(s) for s in _all_ops(body)}
         self.report.instructions = [i for i in self.report.instructions if id(i.op) in kept]
+        require_room(self.report.instructions, self.parent.target)
         return replace(self.function, body=body), self.report
 
     def block(self, block: Block) -> Block:

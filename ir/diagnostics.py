@@ -33,6 +33,7 @@ CODES: dict[str, str] = {
     "TG016": "a name in a shape is not defined and was taken as a dynamic dimension",
     "TG017": "the tile already has a planned address",
     "TG018": "unknown operation, kept verbatim",
+    "TG019": "a tile does not fit the target's local memory",
     "TG020": "the cast has no legal chain on the target",
     "TG021": "the cast has no exact chain on the target",
     "TG022": "the operation is not legal on the target",

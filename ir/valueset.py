@@ -80,7 +80,7 @@ class ValueSet:
         infinity = ("inf", "+inf", "-inf")[self.sign]
         extras = [n for n, on in (("NaN", self.nan), (infinity, self.inf), ("-0", self.negative_zero)) if on]
         tail = f" or {', '.join(extras)}" if extras else ""
-        return f"[{self.lo:g}, {self.hi:g}] in multiples of 2^{self.grid}, {self.bits} bits{tail}"
+        return f"[{self.lo:.9g}, {self.hi:.9g}] in multiples of 2^{self.grid}, {self.bits} bits{tail}"
 
 
 @dataclass(frozen=True)

@@ -119,12 +119,25 @@ def int_only(rule: Callable[[Call], Type]) -> Callable[[Call], Type]:
     return checked
 
 
+def require_literal_fits(call: Call, i: int, dtype: DType) -> None:
+    """Check that a literal operand is a value of an integer dtype; bit patterns of its width are one too."""
+    o = call.operands[i]
+    if not isinstance(o, Const) or not dtype.is_int:
+        return
+    least, most = int(dtype.min_value), (1 << dtype.bits) - 1
+    if isinstance(o.value, float) and not o.value.is_integer():
+        call.fail("TG011", f"{o.value} is no value of {dtype.name}", hint="write an integer, or cast the tile to FP32")
+    if not least <= o.value <= most:
+        call.fail("TG011", f"{o.value} does not fit {dtype.name}", hint=f"it holds {least} to {dtype.max_value}")
+
+
 def tile_scalar(call: Call) -> Type:
     """A tile and a scalar -> the tile's type."""
     require_arithmetic(call)
     s = call.type(1)
     if not isinstance(s, ScalarType):
         call.fail("TG006", f"the second operand must be a scalar, got {s}")
+    require_literal_fits(call, 1, call.type(0).dtype)
     return _fresh(call.type(0))
 
 

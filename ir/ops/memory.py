@@ -95,6 +95,8 @@ def _load(call: Call) -> Type:
     valid = dims_of(call.operands[3]) if call.operands[3] is not None else None
     if valid is not None:
         _check_valid(call, shape, valid)
+        if 0 in valid:
+            call.fail("TG008", f"valid shape {shape_text(valid)} is empty", hint="a load needs at least one element")
     return tile(shape, source.dtype, valid, call.attr("target_memory"))
 
 

@@ -312,3 +312,33 @@ def test_what_an_unknown_operation_gives_passes_through(arch: str) -> None:
         "    return pl.tile.store(u, [0, 0], out)\n"
     )
     assert tilegg.lower(program, arch).program == program
+
+
+class TestWhatCannotBe:
+    @staticmethod
+    def refused(text: str) -> tilegg.Diagnostic:
+        with pytest.raises(tilegg.TileggError) as caught:
+            tilegg.lower(tilegg.parse(text), "a5")
+        return caught.value.diagnostics[0]
+
+    @staticmethod
+    def program(n: int, line: str, load: str = "", dtype: str = "INT8") -> str:
+        return (
+            "@pl.function\n"
+            f"def k(x: pl.Tensor[[{n}, {n}], pl.{dtype}], out: pl.Out[pl.Tensor[[{n}, {n}], pl.{dtype}]]):\n"
+            f"    t = pl.tile.load(x, [0, 0], [{n}, {n}]{load})\n"
+            f"    u = {line}\n"
+            "    return pl.tile.store(u, [0, 0], out)\n"
+        )
+
+    def test_a_tile_larger_than_local_memory(self) -> None:
+        found = self.refused(self.program(4096, "pl.tile.exp(t)", dtype="FP32"))
+        assert found.code == "TG019" and "67,108,864 bytes" in found.message and found.span is not None
+
+    def test_a_literal_outside_the_dtype(self) -> None:
+        assert self.refused(self.program(64, "pl.tile.adds(t, 300)")).code == "TG011"
+        assert self.refused(self.program(64, "pl.tile.adds(t, 1.5)")).code == "TG011"
+        tilegg.lower(tilegg.parse(self.program(64, "pl.tile.adds(t, -128)")), "a5")
+
+    def test_a_load_of_nothing(self) -> None:
+        assert self.refused(self.program(64, "pl.tile.adds(t, 1)", ", valid_shape=[0, 64]")).code == "TG008"
