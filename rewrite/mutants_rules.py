@@ -23,6 +23,8 @@ from .mutate import Mutant
 _SPELLING = {
     "cast.mode.irrelevant-float": "is_float",
     "cast.mode.irrelevant-float.finite": "is_float",
+    # What a target's instruction approximates, which no meaning tells.
+    "fuse.rsqrt": "rooted",
     # Floats that FP32 holds keep their order too; the rule is for integers only since nothing else needs it.
     **{f"cmp.integer.{word}.as-float": "is_integer" for word in ("lt", "le", "gt", "ge")},
 }
@@ -102,8 +104,10 @@ def _right_sides(rule: Rule) -> Iterator[Mutant]:
                 yield _mutant(rule, f"{new.name} for {old.name} at {i} on the right", rhs=changed)
     (*_, last) = (v for v in bound if v.kind == "value")
     yield _mutant(rule, "an operand on the right", rhs=last)
+    # A single step of a recipe may be wrong and the result still within the stated error: change every one.
+    changed_by = _first_changed if rule.bound is None else _every_changed
     for what, change in _TERM_CHANGES.items():
-        wrong = _first_changed(rhs, change)
+        wrong = changed_by(rhs, change)
         if wrong is not None:
             yield _mutant(rule, f"{what} on the right", rhs=wrong)
 
@@ -120,6 +124,19 @@ def _first_changed(p: Pattern, change: Callable[[Term], Term | None]) -> Term | 
         if inner is not None:
             return replace(p, children=(*p.children[:i], inner, *p.children[i + 1 :]))
     return None
+
+
+def _every_changed(p: Pattern, change: Callable[[Term], Term | None]) -> Term | None:
+    """Return the pattern with every term replaced that can be changed."""
+
+    def rebuilt(q: Pattern) -> Pattern:
+        if isinstance(q, Var):
+            return q
+        inner = replace(q, children=tuple(map(rebuilt, q.children)))
+        return change(inner) or inner
+
+    made = rebuilt(p)
+    return made if isinstance(made, Term) and made != p else None
 
 
 _TURNED = {"tile.sel": (0, 2, 1), "tile.sub": (1, 0)}
