@@ -96,13 +96,16 @@ def staged_narrowing(m: Maker) -> None:
 
 
 def signed_zero(m: Maker) -> None:
-    """Integers in a float tile, negated or scaled, and back: zeros get a sign that integers cannot hold."""
+    """Integers in a float tile and back, where zeros got a sign, or large ones became NaN."""
     whole = m.pick(lambda t: t.dtype.is_int and t.dtype.bits <= 16)
     x = m.cast(whole, FP32)
     if m.rng.random() < 0.5:
         x = m.emit("tile.neg", tile=x)
     else:
         x = m.emit("tile.muls", lhs=x, rhs=Const(m.rng.choice((-1.0, -2.0, -0.0)), FP32))
+    if m.rng.random() < 0.3:
+        # What overflows a format without infinity becomes NaN, which integers cannot hold either.
+        x = m.cast(m.cast(m.pick(lambda t: t.dtype.is_int), DTYPES["FP8E4M3FN"]), FP32)
     there = DTYPES[m.rng.choice(("INT16", "INT32", "HF8", "INT8", "FP16"))]
     m.cast(m.cast(x, there, m.rng.choice((None, "rint", "trunc"))), DTYPES[m.rng.choice(("FP32", "FP32", "BF16"))])
 
