@@ -29,6 +29,7 @@ RUNS: dict[str, tuple[list[str], list[str]]] = {
     "bench_audit": ([], ["--quick"]),
     "bench_collectives": ([], ["--schedules", "2", "--ranks", "2", "3"]),
     "bench_signals": ([], ["--chunks", "1", "2"]),
+    "bench_gains": ([], []),
     "bench_convert": (["--samples", "1000000"], ["--samples", "20000"]),
 }
 
