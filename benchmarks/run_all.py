@@ -25,11 +25,11 @@ RUNS: dict[str, tuple[list[str], list[str]]] = {
     "bench_lower": ([], ["--quick"]),
     "bench_cli": ([], ["--runs", "3"]),
     "bench_casts": ([], ["--samples", "2000"]),
-    "bench_rules": ([], ["--quick"]),
-    "bench_audit": ([], ["--quick"]),
+    "bench_rules": ([], ["--samples", "200"]),
+    "bench_audit": ([], ["--programs", "400", "--no-mutants"]),
     "bench_collectives": ([], ["--schedules", "2", "--ranks", "2", "3"]),
     "bench_signals": ([], ["--chunks", "1", "2"]),
-    "bench_gains": ([], []),
+    "bench_gains": ([], ["--quick"]),
     "bench_convert": (["--samples", "1000000"], ["--samples", "20000"]),
 }
 
