@@ -52,7 +52,7 @@ def evaluate(program: tilegg.ir.program.Program, src: str, values: list[float], 
     )
     out = tilegg.run(program, {"x": row, "out": out_row(program, n)})["out"]
     last = program.functions[0].params[1].value.type.dtype
-    return [v for v in decode(np.asarray(out), last)[0, : len(values)].tolist()]
+    return list(decode(np.asarray(out), last)[0, : len(values)].tolist())
 
 
 def out_row(program: tilegg.ir.program.Program, n: int) -> np.ndarray:
