@@ -82,7 +82,11 @@ def test_examples_are_written_for_both_targets() -> None:
             except TileggError as problem:
                 assert problem.diagnostics[0].code == "TG020"
                 continue
-            if any("calls" in d.message for d in getattr(program, "remarks", [])):
+            if path.stem.startswith("distributed"):
+                # Communication has no assembly form yet: refused, with the place.
+                with pytest.raises(TileggError) as refused:
+                    tilegg.emit(program)
+                assert refused.value.diagnostics[0].span is not None
                 continue
             pto.verify_pto(pto.parse_pto(tilegg.emit(program)))
             written += 1
