@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..ir.op import OPS, Kind
+from ..ir.diagnostics import TileggError
+from ..ir.op import OPS, Call, Kind
 from ..ir.program import (
     Block,
     Const,
@@ -91,6 +92,18 @@ def _region(block: Block, run: list[int], users: dict[str, list[int]], made: fro
     return Region(ops, tuple(run), tuple(leaves.values()), roots, dying)
 
 
+def _narrowed(op: Op, annotated: TileType) -> bool:
+    """True where an annotation narrows the valid shape: the result is then less than what the operation gives."""
+    if annotated.valid is None:
+        return False
+    decl = OPS[op.name]
+    try:
+        given = decl.result(Call(decl, op.operands, {**decl.defaults, **op.attrs}, None))
+    except TileggError:
+        return True
+    return not isinstance(given, TileType) or given.valid_shape != annotated.valid_shape
+
+
 def encodable(op: Op, fixed: frozenset[str]) -> bool:
     """Return whether the operation can be a term: declared, pure, scalars and tiles only, literal dims."""
     dims = _term_dims(op.name)
@@ -99,7 +112,7 @@ def encodable(op: Op, fixed: frozenset[str]) -> bool:
     result = op.results[0]
     if result.name in fixed or not _takes(result.type) or "attrs" in op.attrs:
         return False
-    if isinstance(result.type, TileType) and result.type.memref is not None:
+    if isinstance(result.type, TileType) and (result.type.memref is not None or _narrowed(op, result.type)):
         return False
     for is_dims, o in zip(dims, op.operands):
         kind = type(o)

@@ -63,3 +63,11 @@ def test_scalars_that_types_mention_stay_statements() -> None:
     f = Function("f", (Param(n), Param(dynamic)), (), Block((add,)))
     fixed = names_in_types(f)
     assert "m" in fixed and not encodable(add, fixed) and encodable(add, frozenset())
+
+
+def test_an_annotation_that_narrows_the_valid_shape_keeps_the_operation_as_it_is() -> None:
+    narrow = tile((2, 8), FP32, (2, 3))
+    cast = Op("tile.cast", (A, None), {"target_type": FP32}, (Value("n", narrow),))
+    assert not encodable(cast, frozenset())
+    inside = Op("tile.cast", (Value("n", narrow), None), {"target_type": FP32}, (Value("m", narrow),))
+    assert encodable(inside, frozenset())
