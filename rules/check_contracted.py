@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.codes import decode
+from ..ir.convert import encode
 from ..ir.ops._math import scalar_like
 from ..ir.tilearray import Arr
 from ..ir.types import ScalarType
@@ -48,6 +49,9 @@ def contracted_failures(rule: Rule, values: Mapping[Var, Valued], left: Valued, 
         real = np.broadcast_to(real_value(rule.lhs, values, left), left.data.shape)
         had, got = (decode(v.data, v.dtype).astype(np.longdouble) for v in (left, right))
         worse = _distance(got, real) > _distance(had, real) + np.abs(np.where(np.isfinite(real), real, 0)) * _SLACK
+        # Overflow is not farther away: infinity is the real value rounded once, as IEEE has it.
+        rounded = decode(encode(real.astype(np.float64), left.dtype, "rint", False), left.dtype)
+        worse &= ~(np.isinf(got) & (got == rounded))
     if not worse.any():
         return []
     at = tuple(int(i) for i in np.argwhere(worse)[0])
