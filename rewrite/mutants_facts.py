@@ -134,7 +134,6 @@ def _transfers() -> Iterator[Mutant]:
     yield _replaced("tile.abs", "the operand's", vs.same)
     yield _replaced("tile.neg", "the operand's", vs.same)
     yield _replaced("tile.sub", "the sum's", vs.add)
-    yield _replaced("tile.adds", "the scalar as written", vs.add)
     yield _replaced("tile.maximums", "the scalar as written", vs.maximum)
 
 

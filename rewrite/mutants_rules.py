@@ -15,6 +15,7 @@ from ..rules import check_roads
 from ..rules.casts import road_words
 from ..rules.paths import Road
 from ..rules.rule import RULES, Pattern, Rule, Term, Var, variables
+from ..rules.select import INVERSE
 from ..rules.terms import DTYPE_CODES, LITERAL, MODE_CODES, SATURATION_CODES, literal_codes, literal_value
 from . import saturate
 from .mutate import Mutant
@@ -156,8 +157,9 @@ def _other_operation(t: Term) -> Term | None:
 
 
 def _other_comparison(t: Term) -> Term | None:
-    compares = t.op in ("tile.cmp", "tile.cmps")
-    return replace(t, args=(*t.args[:2], (int(str(t.args[2])) + 1) % 6)) if compares else None
+    if t.op not in ("tile.cmp", "tile.cmps") or not isinstance(t.args[2], int):
+        return None
+    return replace(t, args=(*t.args[:2], INVERSE[t.args[2]]))
 
 
 def _other_literal(t: Term) -> Term | None:
@@ -173,7 +175,7 @@ def _other_literal(t: Term) -> Term | None:
 _TERM_CHANGES: dict[str, Callable[[Term], Term | None]] = {
     "operands exchanged": _turned,
     "the opposite operation": _other_operation,
-    "the next comparison": _other_comparison,
+    "the inverse comparison": _other_comparison,
     "a literal a little off": _other_literal,
 }
 

@@ -96,18 +96,22 @@ def staged_narrowing(m: Maker) -> None:
 
 
 def signed_zero(m: Maker) -> None:
-    """Integers in a float tile and back, where zeros got a sign, or large ones became NaN."""
+    """Integers in a float tile, negated or scaled, and back: zeros get a sign that integers cannot hold."""
     whole = m.pick(lambda t: t.dtype.is_int and t.dtype.bits <= 16)
     x = m.cast(whole, FP32)
     if m.rng.random() < 0.5:
         x = m.emit("tile.neg", tile=x)
     else:
         x = m.emit("tile.muls", lhs=x, rhs=Const(m.rng.choice((-1.0, -2.0, -0.0)), FP32))
-    if m.rng.random() < 0.3:
-        # What overflows a format without infinity becomes NaN, which integers cannot hold either.
-        x = m.cast(m.cast(m.pick(lambda t: t.dtype.is_int), DTYPES["FP8E4M3FN"]), FP32)
     there = DTYPES[m.rng.choice(("INT16", "INT32", "HF8", "INT8", "FP16"))]
     m.cast(m.cast(x, there, m.rng.choice((None, "rint", "trunc"))), DTYPES[m.rng.choice(("FP32", "FP32", "BF16"))])
+
+
+def overflow_to_nan(m: Maker) -> None:
+    """Whole numbers beyond a format without infinity become NaN, which the way through integers loses."""
+    whole = m.cast(m.pick(), DTYPES[m.rng.choice(("INT16", "INT32"))], m.rng.choice(_MODES_TO_INT))
+    x = m.cast(m.cast(whole, DTYPES["FP8E4M3FN"]), FP32)
+    m.cast(m.cast(x, DTYPES[m.rng.choice(("INT16", "INT32"))]), DTYPES[m.rng.choice(("FP32", "FP32", "BF16"))])
 
 
 def select(m: Maker) -> None:
@@ -265,7 +269,8 @@ def _dtype(v: Value) -> DType:
 #: Every idiom with its weight.
 IDIOMS: tuple[tuple[Idiom, float], ...] = (
     (cast, 4), (chain, 3), (round_trip, 3), (repeated, 0.7), (binary, 2), (mixed, 2), (with_scalar, 2),
-    (unary, 1.5), (clamp_and_narrow, 2), (staged_narrowing, 1.5), (signed_zero, 1), (select, 1.2),
+    (unary, 1.5), (clamp_and_narrow, 2), (staged_narrowing, 1.5), (signed_zero, 1),
+    (overflow_to_nan, 0.5), (select, 1.2),
     (reduce_and_expand, 1.2),
     (quantise, 1), (count_up, 0.5), (filled, 0.6), (composite, 1.5), (move_about, 0.5), (narrowed, 0.3),
 )  # fmt: skip
