@@ -104,6 +104,9 @@ def check_road(rule: Rule, road: Road, rng: np.random.Generator, tally: Any) -> 
     tally.instances += 1
     tally.exhaustive += exhaustive
     tally.values += left.size
+    if _marked_inexact(rule, codes) == road.exact:
+        tally.failures.append(f"{rule.name}: {road} is {road.kind}, the right side says otherwise")
+        return
     acting = Valued.tile(road.apply(array), road.dst)
     off_road = ~same_bits(acting.data, right.data, road.dst)
     if off_road.any():
@@ -125,6 +128,14 @@ def check_road(rule: Rule, road: Road, rng: np.random.Generator, tally: Any) -> 
         f"{rule.name}: {road.target} {road} mode={road.request.mode} for {road.values}, {failure}: "
         f"x={values[x].element(at)} gives {left.element(at)} on the left, {right.element(at)} on the right"
     )
+
+
+def _marked_inexact(rule: Rule, codes: Assignment) -> bool:
+    """Tell whether the last hop on the right carries the number of an inexact road."""
+    if isinstance(rule.rhs, Var):
+        return False
+    mark = rule.rhs.args[-1]
+    return (codes[mark] if isinstance(mark, Var) else mark) != 0
 
 
 def _judge(road: Road, left: Valued, right: Valued, differ: Arr) -> str | None:
