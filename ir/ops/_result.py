@@ -181,6 +181,8 @@ def compare(call: Call) -> Type:
     if isinstance(call.type(1), TileType):
         require_same_shape(call, 0, 1)
         require_same_dtype(call, 0, 1)
+    else:
+        require_literal_fits(call, 1, call.type(0).dtype)
     return mask_of(call.type(0))
 
 
