@@ -16,6 +16,8 @@ from .choices import Choice, Problem, reachable
 REACH = 400
 #: Ways to make one class that are listed; islands with more are left to the search.
 WAYS = 32
+#: Selections looked at for them.
+TRIED = 256
 
 Classes = dict[int, list[Choice]]
 
@@ -91,8 +93,9 @@ def _inside(c: int, classes: Classes, users: Mapping[int, set[int]], roots: froz
 def _ways(c: int, inside: frozenset[int], classes: Classes) -> list[Choice] | None:
     """Return every way to make a class out of its island, ``None`` if there are too many."""
     found: list[Choice] = []
-    for selection in _selections(c, inside, classes):
-        if len(found) >= WAYS:
+    for tried, selection in enumerate(_selections(c, inside, classes)):
+        # Selections that need themselves count too: islands of casts to and fro have any number of them.
+        if len(found) >= WAYS or tried >= TRIED:
             return None
         way = _joined(c, selection)
         if way is not None:
