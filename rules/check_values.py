@@ -31,6 +31,8 @@ from ..ir.types import ScalarType, TileType, scalar, tile
 
 #: Elements of one operand: few, so that their value set is tight.
 _WIDTHS = (1, 1, 2, 3)
+#: Numbers whose sums and products are zeros of either sign, or no numbers.
+_NEAR_ZERO = (0.0, -0.0, 0.0, -0.0, 1.0, -1.0, math.inf, math.nan)
 _ELEMENTWISE = (Kind.TILE, Kind.SCALAR)
 
 
@@ -143,6 +145,8 @@ def _operands(decl: OpDecl, dtype: DType, width: int, rng: np.random.Generator) 
     operands: list[Any] = []
     types: list[Any] = []
     scalars = decl.name.startswith("scalar.")
+    # Half of the time all operands are of one kind: zeros meet zeros, infinities infinities.
+    flavour = int(rng.integers(5)) if rng.random() < 0.5 else None
     vector = [i for i, p in enumerate(decl.operand_params) if p.name in ("row_vec", "col_vec")]
     for i, p in enumerate(decl.operand_params):
         if p.name == "mask":
@@ -152,11 +156,11 @@ def _operands(decl: OpDecl, dtype: DType, width: int, rng: np.random.Generator) 
         elif p.kind is Kind.TILE:
             shape = (1, 1) if i in vector and "row" in decl.name else (1, width)
             t = tile(shape, dtype)
-            operands.append(_Array(draw(dtype, shape[1], rng).reshape(shape), t))
+            operands.append(_Array(draw(dtype, shape[1], rng, flavour).reshape(shape), t))
             types.append(t)
         elif p.kind is Kind.SCALAR:
             own = dtype if scalars or rng.random() < 0.5 else DTYPES[str(rng.choice(["FP32", "INDEX", "INT32"]))]
-            number = decode(draw(own, 1, rng), own)[0].item()
+            number = decode(draw(own, 1, rng, flavour), own)[0].item()
             operands.append(Const(bool(number) if own.kind == "bool" else number, own))
             types.append(scalar(own))
         elif p.kind is Kind.DIMS:
@@ -179,15 +183,17 @@ class _Array:
     type: TileType
 
 
-def draw(dtype: DType, count: int, rng: np.random.Generator) -> Arr:
-    """Return ``count`` hostile elements: extremes, boundaries of some dtype, random bits, small numbers."""
-    match int(rng.integers(4)):
+def draw(dtype: DType, count: int, rng: np.random.Generator, flavour: int | None = None) -> Arr:
+    """Return ``count`` hostile elements: extremes, boundaries of some dtype, random bits, zeros, small numbers."""
+    match int(rng.integers(5)) if flavour is None else flavour:
         case 0:
             return rng.choice(extreme_values(dtype), count)
         case 1:
             return hostile(dtype, _numeric(rng), rng, count)
         case 2:
             return random_bits(dtype, rng, count)
+        case 3 if dtype.is_float:
+            return encode(rng.choice(_NEAR_ZERO, count), dtype, "rint", False)
         case _:
             small = rng.integers(-16 if dtype.signed else 0, 17, count) / (4 if dtype.is_float else 1)
             return encode(small, dtype, "rint", True)
