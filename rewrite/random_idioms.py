@@ -42,6 +42,15 @@ def round_trip(m: Maker) -> None:
         m.cast(m.cast(x, m.dtype()), back)
 
 
+def two_modes(m: Maker) -> None:
+    """One value cast to one dtype twice, the ways of rounding apart."""
+    x, dtype = m.pick(), m.dtype()
+    if m.rng.random() < 0.5:
+        dtype = DTYPES[m.rng.choice(("FP8E4M3FN", "FP8E5M2", "HF8"))]  # conversions in one fixed mode
+    for mode in m.rng.sample(("rint", "floor", "ceil", "trunc", "odd"), 2):
+        m.cast(x, dtype, mode)
+
+
 def repeated(m: Maker) -> None:
     """A cast to the dtype the value has."""
     x = m.pick()
@@ -268,9 +277,8 @@ def _dtype(v: Value) -> DType:
 
 #: Every idiom with its weight.
 IDIOMS: tuple[tuple[Idiom, float], ...] = (
-    (cast, 4), (chain, 3), (round_trip, 3), (repeated, 0.7), (binary, 2), (mixed, 2), (with_scalar, 2),
-    (unary, 1.5), (clamp_and_narrow, 2), (staged_narrowing, 1.5), (signed_zero, 1),
-    (overflow_to_nan, 0.5), (select, 1.2),
-    (reduce_and_expand, 1.2),
-    (quantise, 1), (count_up, 0.5), (filled, 0.6), (composite, 1.5), (move_about, 0.5), (narrowed, 0.3),
+    (cast, 4), (chain, 3), (round_trip, 3), (repeated, 0.7), (two_modes, 0.8), (binary, 2), (mixed, 2),
+    (with_scalar, 2), (unary, 1.5), (clamp_and_narrow, 2), (staged_narrowing, 1.5), (signed_zero, 1),
+    (overflow_to_nan, 0.5), (select, 1.2), (reduce_and_expand, 1.2), (quantise, 1),
+    (count_up, 0.5), (filled, 0.6), (composite, 1.5), (move_about, 0.5), (narrowed, 0.3),
 )  # fmt: skip
