@@ -281,9 +281,14 @@ def _outward(x: Real, dtype: DType, direction: int) -> Real:
     """A bound on where rounding can take ``x``: ``x`` itself if the dtype holds it, else one step outward."""
     if math.isinf(x) or representable(_exactly(x), dtype):
         return x
-    precision = min((p for e in range(-8, 8) if (p := dtype.precision_at(e))), default=1)
-    step = max(abs(x) * 2.0 ** (1 - precision), 2.0**dtype.quantum_exponent)
+    step = max(abs(x) * 2.0 ** (1 - _least_precision(dtype)), 2.0**dtype.quantum_exponent)
     return x + direction * step
+
+
+@lru_cache(maxsize=64)
+def _least_precision(dtype: DType) -> int:
+    """Significand bits that every value of moderate size has at least."""
+    return min((p for e in range(-8, 8) if (p := dtype.precision_at(e))), default=1)
 
 
 # -- transfer functions ----------------------------------------------------------------------------------

@@ -200,6 +200,8 @@ class Engine:
         self._bindings = bindings()
         self._rules = tuple(rules)
         self._commands: dict[str, list[Any]] = {}
+        self._matches: dict[tuple[frozenset[str], frozenset[str]], list[Rule]] = {}
+        self._schedules: dict[str, list[Any]] = {}
         # egglog 14 slows down with every push and pop, so that its template is made anew now and then.
         self._wears_out = hasattr(self._bindings.EGraph, "parse_and_run_program")
         self._fresh()
@@ -227,9 +229,10 @@ class Engine:
         ``without``: contracts whose rules are left out.
         """
         wanted = set(names) | self._declared
-        matching = self._matching(wanted | _ruled(), without)
+        matching = self._matching(frozenset(wanted | _ruled()), without)
         if not self._declared and not self._active:
-            self._keep([r for r in matching if r.contract in _KEPT and r.name not in self._kept])
+            rules = [r for r in matching if r.contract in _KEPT and r.name not in self._kept]
+            self._keep(rules, wanted - _ruled() - self._kept_operations)
         late = [r for r in matching if r.name not in self._kept]
         missing = wanted.union(*map(_mentioned, late)) - _ruled() - self._declared - self._kept_operations
         self._declared.update(missing)
@@ -237,12 +240,12 @@ class Engine:
         self._active.update(r.name for r in matching)
         self._run(late)
 
-    def _keep(self, rules: Sequence[Rule]) -> None:
-        """Make rules part of the template: loading them for every region would take longer than the regions do."""
-        if not rules:
+    def _keep(self, rules: Sequence[Rule], wanted: set[str]) -> None:
+        """Make rules and operations part of the template: loading them for every region would take longer."""
+        if not rules and not wanted:
             return
         self._load(["(pop)"])
-        operations = frozenset().union(*map(_mentioned, rules)) - _ruled() - self._kept_operations
+        operations = frozenset(wanted).union(*map(_mentioned, rules)) - _ruled() - self._kept_operations
         self._load(_declarations(operations))
         self._kept_operations |= operations
         self._kept.update(r.name for r in rules)
@@ -257,8 +260,16 @@ class Engine:
         """Return the rules loaded since the last reset, beside the template's."""
         return [RULES[name] for name in sorted(self._active)]
 
-    def _matching(self, available: set[str], without: frozenset[str]) -> list[Rule]:
+    def _matching(self, available: frozenset[str], without: frozenset[str]) -> list[Rule]:
         """Return the rules beside the template's whose left side can be built from available operations or others'."""
+        if self._active:
+            return self._match(available, without)
+        key = (available, without)
+        if key not in self._matches:
+            self._matches[key] = self._match(available, without)
+        return self._matches[key]
+
+    def _match(self, available: frozenset[str], without: frozenset[str]) -> list[Rule]:
         reach, found = set(available), list[Rule]()
         waiting = [
             r for r in self._rules
@@ -293,8 +304,10 @@ class Engine:
         return Outcome(f"stopped at the round limit {budget.rounds}", budget.rounds)
 
     def _schedule(self, phase: str) -> list[Any]:
-        text = f"(run-schedule (repeat {ROUNDS} (run {phase})))"
-        return list(self._egraph.parse_program(text))
+        if phase not in self._schedules:
+            text = f"(run-schedule (repeat {ROUNDS} (run {phase})))"
+            self._schedules[phase] = list(self._egraph.parse_program(text))
+        return self._schedules[phase]
 
     def size(self) -> int:
         """Return the number of rows over all term tables."""
