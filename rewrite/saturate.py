@@ -174,8 +174,13 @@ def value_facts(region: Region, sets: dict[int, ValueSet]) -> list[ValueFact]:
             clamps |= op.attrs.get("saturation_mode") == "on"
     if any(_orders_int32(op) for op in region.ops):
         mentioned.setdefault("FP32", FP32)
+    # That a value fits its own dtype helps no rule: a cast to it is the identity anyway.
+    own = [getattr(v.type, "dtype", None) for v in (*region.leaves, *(op.result for op in region.ops))]
     found: list[ValueFact] = [
-        ("fits", i, d) for i, values in sets.items() for d in mentioned.values() if value_fits(values, d)
+        ("fits", i, d)
+        for i, values in sets.items()
+        for d in mentioned.values()
+        if d is not own[i] and value_fits(values, d)
     ]
     if clamps:
         found += [("finite", i, None) for i, values in sets.items() if value_finite(values)]
