@@ -71,7 +71,7 @@ def build_module(
     """Return the module :func:`emit` prints, an xDSL ``ModuleOp``, unverified."""
     source: Program = getattr(program, "program", program)
     if target is None and source is not program and program.arch != "none":
-        target = program.arch
+        target = program.target or program.arch
     if target is None:
         raise error("TG040", "assembly is written for a target", hint="name one: a2a3, a5")
     machine = load_target(target) if isinstance(target, str) else target

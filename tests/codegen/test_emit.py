@@ -267,3 +267,11 @@ def test_deep_nesting_is_a_diagnostic() -> None:
     lines.append("    " * depth + "out = pl.tile.store(pl.tile.load(x, [0, 0], [16, 64]), [0, 0], out)")
     text = emitted("\n".join([*lines, "return out"]))
     assert text.count("scf.for") == depth
+
+
+def test_a_target_given_as_a_file_is_written_for_its_assembler(tmp_path: Path) -> None:
+    path = tmp_path / "variant.toml"
+    path.write_text('[target]\nname = "variant"\ntitle = "a variant"\nextends = "a5"\n')
+    source = (Path(__file__).parents[2] / "examples" / "softmax.py").read_text()
+    text = tilegg.emit(tilegg.lower(tilegg.parse(source), str(path)))
+    assert text.startswith('module attributes {pto.target_arch = "a5"}')
