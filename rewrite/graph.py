@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..ir.op import OpDecl
-from ..ir.program import Attr, Const, Op, Value
+from ..ir.program import Attr, Const, Value
 from ..ir.types import Type
 from ..ir.valueset import ValueSet
 
@@ -53,11 +53,3 @@ class Graph:
     def size(self) -> int:
         """Number of e-nodes."""
         return sum(map(len, self.classes))
-
-
-@dataclass(frozen=True)
-class SourceOp:
-    """An operation of the region with its class."""
-
-    op: Op
-    eclass: int

@@ -7,7 +7,6 @@ the road tables, so the rules here stay generic.
 
 from __future__ import annotations
 
-from ..ir.dtypes import DType
 from ..ir.op import OPS
 from .facts import finite, fits, is_float, is_integer, keeps_infinity, narrows
 from .paths import Hop, Road
@@ -168,8 +167,3 @@ def cast_signature_is_as_expected() -> bool:
     """Return whether the cast constructor has the argument order the patterns here rely on."""
     want = ("dtype", "shape", "source", "mode", "saturation", "road")
     return signature(OPS["tile.cast"]) == want
-
-
-def canonical_saturation(dst: DType) -> int:
-    """Return the saturation code of a cast that cannot overflow."""
-    return 0 if dst.is_float else 1

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ..ir import valueset
 from ..ir.dtypes import DType
-from .rule import Condition, Pattern, Term, Var
+from .rule import Condition, Term, Var
 from .terms import CODE_DTYPES, CODE_SATURATIONS
 
 #: Fact table -> (argument kinds, meaning).
@@ -228,8 +228,3 @@ def literal_holds(relation: str, value: int | float) -> bool:
 
 #: Facts that literals have.
 OF_LITERALS = ("literal", "ordered", "one_zero", "nonzero")
-
-
-def condition_patterns(condition: Condition) -> tuple[Pattern, ...]:
-    """Return the value patterns a condition mentions."""
-    return tuple(a for a in condition.args if isinstance(a, Term) or (isinstance(a, Var) and a.kind == "value"))

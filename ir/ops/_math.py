@@ -136,8 +136,3 @@ def _fold(x: Arr, axis: int, fn: Callable[[Arr, Arr], Arr]) -> Arr:
         for part in parts[1:]:
             total = fn(total, part)
     return np.expand_dims(total, axis)
-
-
-def as_float32(value: float) -> float:
-    """Return the double nearest to what FP32 holds for ``value``."""
-    return float(scalar_like(value, FP32))
