@@ -120,7 +120,7 @@ def summary(checks: Iterable[RuleCheck]) -> str:
 
 def _instance(rule: Rule, rng: np.random.Generator, tally: _Tally) -> None:
     codes = draw_codes(rule, rng)
-    if not saturations_fit(rule.lhs, codes) or not all(_code_condition(c, codes) for c in rule.when):
+    if not saturations_fit(rule.lhs, codes) or not all(code_condition(c, codes) for c in rule.when):
         return
     try:
         where = roles(rule, codes, rng)
@@ -258,7 +258,7 @@ def roles(rule: Rule, codes: Assignment, rng: np.random.Generator) -> dict[Var, 
 # -- conditions --------------------------------------------------------------------------------------------
 
 
-def _code_condition(c: Condition, codes: Assignment) -> bool:
+def code_condition(c: Condition, codes: Assignment) -> bool:
     """Decide a condition on codes; conditions on values come later."""
     args = [codes[a] if isinstance(a, Var) and a in codes else a for a in c.args]
     if c.relation == "!=":

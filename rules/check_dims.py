@@ -24,18 +24,22 @@ def fill_lists(
     decl: OpDecl, seed: int, types: list[Any], values: Mapping[Var, Valued], known: list[Any], operands: list[Any]
 ) -> None:
     """Give the list operands of an operation dims that fit its tile: a window, another shape, the common shape."""
-    rows, cols = _extent(types, values)
-    lists: dict[str, tuple[int, ...]] = {"shape": (rows, cols)}
-    if decl.name == "tile.slice":
-        half = max(cols // 2, 1)
-        lists = {"shape": (rows, half), "offset": (0, (cols - half) * (seed % 2))}
-    elif decl.name == "tile.reshape":
-        shapes = [(1, rows * cols), (rows * cols, 1), (cols, rows)]
-        lists = {"shape": shapes[seed % len(shapes)]}
+    lists = made_up_lists(decl, seed, *_extent(types, values))
     for i, p in enumerate(decl.operand_params):
         if p.kind is Kind.DIMS and p.name in lists:
             known[i] = tuple(Const(d, INDEX) for d in lists[p.name])
             operands[i] = lists[p.name]
+
+
+def made_up_lists(decl: OpDecl, seed: int, rows: int, cols: int) -> dict[str, tuple[int, ...]]:
+    """Return dims for the list operands of an operation on a tile of ``rows`` by ``cols``, by parameter name."""
+    if decl.name == "tile.slice":
+        half = max(cols // 2, 1)
+        return {"shape": (rows, half), "offset": (0, (cols - half) * (seed % 2))}
+    if decl.name == "tile.reshape":
+        shapes = [(1, rows * cols), (rows * cols, 1), (cols, rows)]
+        return {"shape": shapes[seed % len(shapes)]}
+    return {"shape": (rows, cols)}
 
 
 def _extent(types: list[Any], values: Mapping[Var, Valued]) -> tuple[int, int]:

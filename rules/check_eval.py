@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -118,7 +118,7 @@ def evaluate(p: Pattern, codes: Assignment, values: Mapping[Var, Valued], other:
         fill_lists(decl, made_up, types, values, known, operands)
     elif "rest" in signature(decl) and isinstance(p.args[signature(decl).index("rest")], Var):
         args[signature(decl).index("rest")] = -1
-    attrs = _attributes(decl, args)
+    attrs = attributes(decl, args)
     if made_up is not None and "dtype" in decl.by_name:
         attrs["dtype"] = CODE_DTYPES[args[0]]
     try:
@@ -170,7 +170,7 @@ def _run_time(v: Valued) -> Any:
     return bool(number) if v.dtype.kind == "bool" else number
 
 
-def _attributes(decl: OpDecl, args: list[int]) -> dict[str, Any]:
+def attributes(decl: OpDecl, args: Sequence[int]) -> dict[str, Any]:
     """Return the attributes that a term's argument codes stand for."""
     attrs: dict[str, Any] = {}
     for name, code in zip(signature(decl)[2:], args[2:]):
