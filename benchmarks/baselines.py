@@ -56,11 +56,10 @@ def fixed(program: Program, arch: str, contract: str = "exact") -> Cost:
     parent = _Lowering(program, load_target(arch), Options(contract=contract, memo=None))
     functions, total, vector = [], Totals(), 0.0
     for f in program.functions:
-        work = _FixedFunction(parent, f)
-        lowered, report = work.run()
-        functions.append(lowered)
-        total += work.plain
-        vector += work.plain.cycles - sum(i.cycles for i in report.instructions if i.op.name in TRANSFERS)
+        made = _FixedFunction(parent, f).run()
+        functions.append(made.function)
+        total += made.plain
+        vector += made.plain.cycles - sum(i.cycles for i in made.report.instructions if i.op.name in TRANSFERS)
     made = replace(program, functions=tuple(functions))
     return Cost(made, total.instructions, round(total.cycles, 6), round(vector, 6))
 

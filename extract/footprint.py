@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import prod
 
-from ..ir.diagnostics import error
+from ..ir.diagnostics import Span, error
 from ..ir.op import OPS, Kind
 from ..ir.program import (
     Block,
@@ -64,14 +64,23 @@ def _static_bytes(t: object) -> int:
 
 def scratch_bytes(program: Program, target: Target | None) -> int:
     """Return the bytes of the largest scratch tile of an instruction."""
-    if target is None:
-        return 0
-    return max((_scratch(s, target) for f in program.functions for s in _statements(f.body)), default=0)
+    return max((scratch_of(f, target) for f in program.functions), default=0) if target is not None else 0
+
+
+def scratch_of(function: Function, target: Target) -> int:
+    """Return the bytes of the largest scratch tile of an instruction of a function."""
+    return max((_scratch(s, target) for s in _statements(function.body)), default=0)
 
 
 def live_bytes(program: Program) -> int:
     """Return the largest number of tile bytes alive at one statement of one function."""
-    return max((_peak(f) for f in program.functions), default=0)
+    return max((peak(f)[0] for f in program.functions), default=0)
+
+
+def all_bytes(function: Function) -> int:
+    """Return the bytes of all tiles of a function together: no more can ever be alive."""
+    made = [r.type for s in _statements(function.body) for r in defined(s)]
+    return sum(tile_bytes(t) for t in made if isinstance(t, TileType) and t.memory in (None, "Vec"))
 
 
 # -- scratch -----------------------------------------------------------------------------------------------
@@ -124,7 +133,13 @@ class _Ranges:
     first: dict[str, int] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
     owner: dict[str, str] = field(default_factory=dict)
+    spans: list[Span | None] = field(default_factory=lambda: [None])
     now: int = 0
+
+    def step(self, span: Span | None) -> None:
+        """Go on to the next statement."""
+        self.now += 1
+        self.spans.append(span)
 
     def own(self, name: str) -> str:
         while name in self.owner:
@@ -154,7 +169,8 @@ def tile_bytes(t: TileType) -> int:
     return t.dtype.nbytes(prod(d if isinstance(d, int) else 1 for d in t.shape))
 
 
-def _peak(f: Function) -> int:
+def peak(f: Function) -> tuple[int, Span | None]:
+    """Return the largest number of tile bytes alive at one statement of a function, and where that is."""
     ranges = _Ranges()
     _walk(f.body, ranges)
     change: dict[int, int] = {}
@@ -162,16 +178,17 @@ def _peak(f: Function) -> int:
         change[ranges.first[name]] = change.get(ranges.first[name], 0) + size
         end = ranges.last[name] + 1
         change[end] = change.get(end, 0) - size
-    peak = alive = 0
+    most, alive, where = 0, 0, 0
     for at in sorted(change):
         alive += change[at]
-        peak = max(peak, alive)
-    return peak
+        if alive > most:
+            most, where = alive, at
+    return most, ranges.spans[where]
 
 
 def _walk(block: Block, ranges: _Ranges) -> None:
     for s in block.statements:
-        ranges.now += 1
+        ranges.step(s.span)
         if isinstance(s, Op):
             ranges.read(s.operands)
             if s.name in _VIEWS and s.results:
@@ -214,7 +231,7 @@ def _loop(s: For | While, ranges: _Ranges) -> None:
         _walk(block, ranges)
     if isinstance(s, While):
         ranges.read((s.cond,))
-    ranges.now += 1
+    ranges.step(s.span)
     for name in outside:
         if ranges.last[name] > before or name in {ranges.own(c.arg.name) for c in s.carried}:
             ranges.last[name] = ranges.now

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from ..ir.diagnostics import Diagnostic, TileggError, error
@@ -29,7 +30,6 @@ from ..ir.program import (
     While,
     Yield,
     defined,
-    inner_blocks,
     walk,
 )
 from ..rewrite.engine import Budget
@@ -38,11 +38,13 @@ from ..rewrite.graph import Graph
 from ..rewrite.host_signals import with_signals
 from ..rewrite.knowledge import Knowledge
 from ..rewrite.region import Region, names_in_types, own_uses, regions, uses
-from ..rewrite.saturate import Plan, saturate
+from ..rewrite.saturate import Plan, saturate, value_sets
 from ..rewrite.unread import without_unread
 from ..rules.target import Target, load_target
-from .baseline import plain
+from .baseline import Plain, plain
 from .dag import Solution, problem, solve
+from .dead import all_ops, without_dead
+from .fitting import Attempt, fitted
 from .footprint import require_room
 from .ilp import solve_exact
 from .lowered import FunctionReport, Instruction, Lowered, RegionResult, Totals
@@ -112,11 +114,11 @@ class _Lowering:
         if self.options.after and expanded is not self.program:
             self.options.after("expand", expanded)
         for f in expanded.functions:
-            work = _FunctionLowering(self, f)
-            lowered, report = work.run()
-            functions.append(lowered)
-            reports.append(report)
-            plain_totals += work.plain
+            made = fitted(partial(self._attempt, f), self.target)
+            functions.append(made.function)
+            reports.append(made.report)
+            plain_totals += made.plain
+            self.remarks += made.remarks
         result = replace(expanded, functions=tuple(functions))
         if self.options.after:
             self.options.after("extract", result)
@@ -135,6 +137,9 @@ class _Lowering:
             expanded,
         )  # fmt: skip
 
+    def _attempt(self, f: Function, written: frozenset[int]) -> Attempt:
+        return _FunctionLowering(self, f, written).run()
+
     def timed(self, name: str, work: Callable[[], Any]) -> Any:
         start = time.perf_counter()
         try:
@@ -144,11 +149,16 @@ class _Lowering:
 
 
 class _FunctionLowering:
-    """Lowers one function: statements in order, each region's chosen operations at their old places."""
+    """Lowers one function: statements in order, each region's chosen operations at their old places.
 
-    def __init__(self, parent: _Lowering, function: Function) -> None:
+    ``written``: numbers of regions that keep their plain lowering, where that is legal.
+    """
+
+    def __init__(self, parent: _Lowering, function: Function, written: frozenset[int] = frozenset()) -> None:
         self.parent = parent
         self.function = function
+        self.written = written
+        self.remarks: list[Diagnostic] = []
         self.report = FunctionReport(function.name)
         self.plain = Totals()
         self.fixed = names_in_types(function)
@@ -157,13 +167,13 @@ class _FunctionLowering:
         self.owner: dict[str, tuple[Builder, int]] = {}
         self._taken: set[str] = set()
 
-    def run(self) -> tuple[Function, FunctionReport]:
+    def run(self) -> Attempt:
         body = self.block(self.function.body)
-        body = _without_dead(body, self.fixed)
-        kept = {id(s) for s in _all_ops(body)}
+        body = without_dead(body, self.fixed)
+        kept = {id(s) for s in all_ops(body)}
         self.report.instructions = [i for i in self.report.instructions if id(i.op) in kept]
         require_room(self.report.instructions, self.parent.target)
-        return replace(self.function, body=body), self.report
+        return Attempt(replace(self.function, body=body), self.report, self.plain, self.remarks)
 
     def block(self, block: Block) -> Block:
         builders = [self._builder(region) for region in regions(block, self.fixed)]
@@ -184,8 +194,8 @@ class _FunctionLowering:
         return Block(tuple(out))
 
     def _builder(self, region: Region) -> Builder:
-        solved = self._solve(region)
         number = len(self.report.regions)
+        solved = (self._solve_written(region) if number in self.written else None) or self._solve(region)
         self.report.regions.append(
             RegionResult(solved.graph, solved.problem, solved.solution, region, solved.fallback)
         )
@@ -222,7 +232,7 @@ class _FunctionLowering:
         assert found is not None
         if found.graph.stopped != "saturated":
             span = region.ops[0].span
-            parent.remarks.append(Diagnostic("TG026", found.graph.stopped, span, severity="remark"))
+            self.remarks.append(Diagnostic("TG026", found.graph.stopped, span, severity="remark"))
         if options.after:
             options.after("saturate", found.graph)
         return found
@@ -249,10 +259,19 @@ class _FunctionLowering:
                 return Solved(graph, p, solution, made, own.totals)
         elif not own.legal:
             raise self._illegal(region, graph, p.infeasible)
-        kept = replace(plain(region, values, pricer).graph, stopped=graph.stopped)
-        p = problem(weights(kept, pricer, options.objective), kept.roots)
+        kept = plain(region, values, pricer)
+        return self._as_written(region, replace(kept, graph=replace(kept.graph, stopped=graph.stopped)))
+
+    def _solve_written(self, region: Region) -> Solved | None:
+        """Return a region's plain lowering, ``None`` where that is not legal."""
+        own = plain(region, value_sets(region, self.knowledge), self.parent.pricer)
+        return self._as_written(region, own) if own.legal else None
+
+    def _as_written(self, region: Region, own: Plain) -> Solved:
+        pricer = self.parent.pricer
+        p = problem(weights(own.graph, pricer, self.parent.options.objective), own.graph.roots)
         solution = solve(p)
-        return Solved(kept, p, solution, recipe(region, kept, solution, pricer), own.totals, True)
+        return Solved(own.graph, p, solution, recipe(region, own.graph, solution, pricer), own.totals, True)
 
     def _illegal(self, region: Region, graph: Graph, bad: frozenset[int]) -> TileggError:
         from .illegal import explain_illegal
@@ -345,50 +364,3 @@ def _all_names(block: Block) -> Iterator[str]:
             yield s.var.name
         if isinstance(s, For | While):
             yield from (c.arg.name for c in s.carried)
-
-
-def _all_ops(block: Block) -> list[Op]:
-    out: list[Op] = []
-    for s in block.statements:
-        if isinstance(s, Op):
-            out.append(s)
-        for inner in inner_blocks(s):
-            out += _all_ops(inner)
-    return out
-
-
-_DROPPABLE = frozenset({"tile.create", "tile.load", "tensor.read", "tensor.dim", "tensor.slice"})
-
-
-def _without_dead(block: Block, fixed: frozenset[str]) -> Block:
-    """Drop reads and creations whose results nothing uses; what only they read goes too."""
-    if not any(isinstance(s, Op) and s.name in _DROPPABLE for s in walk(block)):
-        return block
-    return _live(block, set(fixed))
-
-
-def _live(block: Block, used: set[str]) -> Block:
-    """Return the block without dead reads; ``used`` are the names read further down, and grows."""
-    kept: list[Statement] = []
-    for s in reversed(block.statements):
-        if not isinstance(s, Op):
-            s = _live_inside(s, used)
-        elif s.name in _DROPPABLE and not any(r.name in used for r in s.results):
-            continue
-        used.update(own_uses(s))
-        kept.append(s)
-    return Block(tuple(reversed(kept)))
-
-
-def _live_inside(s: Statement, used: set[str]) -> Statement:
-    match s:
-        case For() | Scope():
-            return replace(s, body=_live(s.body, used))
-        case While():
-            used.update(o.name for o in (s.cond,) if isinstance(o, Value))
-            body = _live(s.body, used)
-            return replace(s, body=body, head=_live(s.head, used))
-        case If():
-            return replace(s, then=_live(s.then, used), orelse=_live(s.orelse, used))
-        case _:
-            return s

@@ -106,7 +106,6 @@ def lower_scalars(program: Program, *, compat: Compat = "canonical", extrema: bo
 
 
 def _lowered(parent: _Lowering, f: Function) -> Function:
-    lowered, _ = _ScalarLowering(parent, f).run()
-    return lowered
+    return _ScalarLowering(parent, f).run().function
 
 

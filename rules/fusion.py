@@ -9,7 +9,8 @@ from __future__ import annotations
 from .arithmetic import d, op, sh
 from .computed import computed
 from .facts import is_float, rooted
-from .rule import Pattern, Term, integers, rests, rule, shapes, values
+from .rule import Pattern, Term, Var, integers, rests, rule, shapes, values
+from .terms import plain_rest
 
 (x, y, v, c, r, c1, c2) = values("x y v c r c1 c2")
 (sv,) = shapes("sv")
@@ -18,8 +19,12 @@ from .rule import Pattern, Term, integers, rests, rule, shapes, values
 (rest,) = rests("rest")
 
 
-def _recip(of: Pattern) -> Term:
-    return Term("tile.recip", (d, sh, flags), (of,))
+def _recip(of: Pattern, how: Var | int = flags) -> Term:
+    return Term("tile.recip", (d, sh, how), (of,))
+
+
+#: A reciprocal for which no higher precision is asked; the expanded quotients have no such form.
+_PLAIN = plain_rest("tile.recip")
 
 
 _FUSED = "one rounding where a product and a sum have two"
@@ -52,7 +57,7 @@ for _name, _lhs in (("first", op("mul", _recip(y), x)), ("second", op("mul", x, 
         contract="contracted", reason=_QUOTIENT,
     )  # fmt: skip
 for _side in ("row", "col"):
-    _vector = Term("tile.recip", (d, sv, flags), (v,))
+    _vector = Term("tile.recip", (d, sv, _PLAIN), (v,))
     rule(
         f"fuse.{_side}-div",
         lhs=op(f"{_side}_expand_mul", x, _vector),
@@ -62,7 +67,7 @@ for _side in ("row", "col"):
     )
 rule(
     "fuse.rsqrt",
-    lhs=_recip(op("sqrt", y)),
+    lhs=_recip(op("sqrt", y), _PLAIN),
     rhs=op("rsqrt", y),
     when=[rooted(d)],
     contract="contracted",

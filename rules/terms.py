@@ -12,9 +12,10 @@ import struct
 from functools import lru_cache
 from typing import Any
 
+from ..ir import ops as _ops  # noqa: F401  (registers the operations)
 from ..ir.convert import ROUND_MODES
 from ..ir.dtypes import DTYPES, DType
-from ..ir.op import Kind, OpDecl
+from ..ir.op import OPS, Kind, OpDecl
 
 #: dtype <-> code; also the code space of the fact tables.
 DTYPE_CODES: dict[str, int] = {name: i for i, name in enumerate(DTYPES)}
@@ -98,6 +99,11 @@ def rest_code(name: str, attrs: dict[str, Any], lists: tuple[Any, ...], operands
         code = _rests[key] = len(_rest_of)
         _rest_of.append((attrs, operands))
     return code
+
+
+def plain_rest(name: str) -> int:
+    """Return the ``rest`` code of an operation whose attributes are all left at their defaults."""
+    return rest_code(name, {}, (), tuple(None for _ in OPS[name].operand_params))
 
 
 def rest_of(code: int) -> tuple[dict[str, Any], tuple[Any, ...]]:

@@ -170,3 +170,9 @@ r = pl.row_expand_mul(a, pl.recip(pl.tile.{name}(m, {factor!r})))
     with np.errstate(all="ignore"):
         got = run(program, {"x": x})["y"]
     assert np.nanmax(np.abs(got)) <= bound
+
+
+@pytest.mark.parametrize("flag, last", [("", "row_expand_div"), (", high_precision=True", "row_expand_mul")])
+def test_a_reciprocal_of_higher_precision_is_no_plain_quotient(flag: str, last: str) -> None:
+    body = f"v = pl.row_max(a, pl.tile.create([8, 64], pl.FP32))\nr = pl.row_expand_mul(a, pl.recip(v{flag}))"
+    assert last in _ops(_kernel(body, shape="[8, 64]"), contract="contracted")
