@@ -37,7 +37,7 @@ from ..rewrite.expand import expand
 from ..rewrite.graph import Graph
 from ..rewrite.host_signals import with_signals
 from ..rewrite.knowledge import Knowledge
-from ..rewrite.region import Region, names_in_types, own_uses, regions, uses
+from ..rewrite.region import Region, names_in_types, regions, uses
 from ..rewrite.saturate import Plan, saturate, value_sets
 from ..rewrite.unread import without_unread
 from ..rules.target import Target, load_target
