@@ -86,6 +86,19 @@ def evaluator(
     return evaluate_region
 
 
+def scalar_evaluator(decl: OpDecl, types: Sequence[Any], attrs: Mapping[str, Any], result: ScalarType) -> Evaluator:
+    """Return :func:`evaluator` for scalar operands, given one by one, and a scalar result."""
+    meaning, settle = _bind(decl, attrs, types, result), scalar_rounder(result.dtype)
+
+    def evaluate_scalars(*values: Any) -> Any:
+        try:
+            return settle(meaning(*values))
+        except MEANING_ERRORS as problem:
+            raise _cannot(decl, problem) from problem
+
+    return evaluate_scalars
+
+
 def _wrap(value: Any) -> Any:
     return value if value is None or value.__class__ is TileArray else TileArray(value)
 
@@ -224,9 +237,14 @@ def scalar_rounder(dtype: DType) -> Callable[[Any], Any]:
         return lambda value: _round_float(value, dtype)
     if not dtype.is_int:
         return lambda value: value
-    span, half = 1 << dtype.bits, 1 << (dtype.bits - 1)
-    offset = half if dtype.signed else 0
-    return lambda value: ((int(value) + offset) & (span - 1)) - offset
+    low, high = (-(1 << (dtype.bits - 1)), 1 << (dtype.bits - 1)) if dtype.signed else (0, 1 << dtype.bits)
+
+    def wrap(value: Any) -> Any:
+        if value.__class__ is int and low <= value < high:
+            return value
+        return ((int(value) - low) & (high - low - 1)) + low
+
+    return wrap
 
 
 def _round_float(value: Any, dtype: DType) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from .convert import decode
 from .diagnostics import Span, TileggError, error
 from .dtypes import INDEX, DType
-from .interp_eval import MEANING_ERRORS, Evaluator, evaluator
+from .interp_eval import MEANING_ERRORS, Evaluator, evaluator, scalar_evaluator
 from .interp_frame import (
     Code,
     Frame,
@@ -50,7 +50,7 @@ from .program import (
 )
 from .simt import section_grid
 from .tilearray import TileArray
-from .types import TileType, TupleType, Type, scalar
+from .types import ScalarType, TileType, TupleType, Type, scalar
 
 _MAX_DEPTH = 64
 _SPMD = re.compile(r"\.spmd\(\s*(?:core_num\s*=\s*)?(\w+)")
@@ -167,6 +167,8 @@ def _op(code: Code, s: Op) -> Step:
     span, operands = s.span, fetch(code, s.operands, s.span)
     types = tuple(getattr(o, "type", None) for o in s.operands)
     result = _result_type(s)
+    if isinstance(result, ScalarType) and not decl.raw and all(isinstance(t, ScalarType) for t in types):
+        return _scalar_step(code, s, types, result)
     apply: Evaluator | None = None
     keep = _keep(code, s)
     dynamic = result is not None and _is_dynamic(result)
@@ -184,6 +186,23 @@ def _op(code: Code, s: Op) -> Step:
                 keep(frame, apply(operands(frame), FrameNames(slots, frame)))
             else:
                 keep(frame, apply(operands(frame)))
+        except TileggError as problem:
+            raise _located(problem, span) from None
+
+    return step
+
+
+def _scalar_step(code: Code, s: Op, types: tuple[Any, ...], result: ScalarType) -> Step:
+    """An operation of scalars that gives a scalar: the most frequent kind, and done in the fewest steps."""
+    operands, place, span = fetch(code, s.operands, s.span), code.slot(s.results[0].name), s.span
+    apply: Evaluator | None = None
+
+    def step(machine: Machine, frame: Frame) -> None:
+        nonlocal apply
+        try:
+            if apply is None:
+                apply = scalar_evaluator(OPS[s.name], types, s.attrs, result)
+            frame[place] = apply(*operands(frame))
         except TileggError as problem:
             raise _located(problem, span) from None
 

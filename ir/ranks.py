@@ -22,8 +22,9 @@ from .interp_io import bind_dims, bind_inputs, collect, to_storage
 from .levels import HOST, level_of
 from .program import Function, Param, Program
 from .ranks_events import Choice, Event, Finding, RankResult, format_schedule, parse_schedule
-from .ranks_flow import Rank, RankCode, RankMachine, suspending
+from .ranks_flow import Rank, RankMachine, suspending
 from .ranks_host import HostWindow, rank_program, run_host
+from .ranks_lines import RankCode
 from .ranks_memory import Cell, Memory, Region
 from .ranks_ops import ARRIVE, OTHER, PERFORM
 from .ranks_schedule import Ahead, Fair, Random, Replay, Schedule, as_schedule, schedules

@@ -18,7 +18,8 @@ from .interp_frame import Frame
 from .levels import HOST, level_of
 from .op import OPS
 from .program import Function, Op, Program
-from .ranks_flow import Plan, Rank, RankCode, RankMachine, Request, argument_dims
+from .ranks_flow import Plan, Rank, RankMachine, Request
+from .ranks_lines import RankCode, argument_dims
 from .ranks_memory import Memory, Window
 from .ranks_signals import signal_names
 from .tilearray import Arr, poison_element

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,10 +53,10 @@ class Region:
             return self.start
         return self.start + self.itemsize + sum((n - 1) * s for n, s in zip(self.shape, self.strides))
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """The bytes the elements take."""
-        return int(np.prod(self.shape)) * self.itemsize
+        return prod(self.shape) * self.itemsize
 
     @cached_property
     def _bytes(self) -> Arr:
@@ -123,7 +124,7 @@ class Window:
 class View:
     """An array of the interpreter that lies in a window, with its counterparts on all ranks."""
 
-    __slots__ = ("array", "known", "offset", "peers", "rank", "window")
+    __slots__ = ("array", "cells", "known", "offset", "peers", "rank", "window")
 
     def __init__(self, window: Window, array: Arr) -> None:
         address = array.__array_interface__["data"][0] - window.base
@@ -132,6 +133,7 @@ class View:
         self.peers: list[Arr | None] = [None] * window.ranks
         self.known: list[Arr | None] = [None] * window.ranks
         self.peers[self.rank] = array
+        self.cells: dict[tuple[int, tuple[int, ...]], Cell] = {}
 
     def peer(self, rank: int) -> Arr:
         """Return the same elements of another rank's slice."""
@@ -157,10 +159,14 @@ class View:
         start = part.__array_interface__["data"][0] - self.window.base - rank * self.window.pitch
         return Region(self.window.name, rank, start, part.shape, part.strides, part.itemsize)
 
-    def cell(self, rank: int, index: Sequence[int]) -> Cell:
+    def cell(self, rank: int, index: tuple[int, ...]) -> Cell:
         """Return the signal cell at an index of this view, on a rank."""
-        at = self.offset + sum(i * s for i, s in zip(index, self.array.strides))
-        return Cell(self.window.name, rank, at // self.array.itemsize)
+        key = (rank, index)
+        found = self.cells.get(key)
+        if found is None:
+            at = self.offset + sum(i * s for i, s in zip(index, self.array.strides))
+            found = self.cells[key] = Cell(self.window.name, rank, at // self.array.itemsize)
+        return found
 
 
 @dataclass(slots=True)

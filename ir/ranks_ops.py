@@ -21,6 +21,7 @@ from .ops.distributed import transfer_regions
 from .ops.distributed_collectives import COLLECTIVES
 from .ops.distributed_rules import landing
 from .ops.memory import _index, _window
+from .ranks_events import Event
 from .ranks_flow import Request
 from .ranks_memory import Region
 from .ranks_world import Arrive, Perform, World
@@ -41,7 +42,7 @@ def _cell(offsets: Sequence[int]) -> tuple[int, ...]:
     for o in offsets:
         if o < 0:
             raise error("TG032", f"the signal offset {list(offsets)} is negative")
-    return tuple(offsets)
+    return offsets if isinstance(offsets, tuple) else tuple(offsets)
 
 
 def _place(request: Request, value: Any) -> Any:
@@ -201,7 +202,9 @@ def _notify(world: World, rank: int, request: Request) -> Any:
         view.mask(owner)[index] = True
     if world.trace is not None:
         cell = view.cell(owner, index)
-        world.note(rank, "notify", plan.statement, cell=cell, value=int(value), word=word, seen=seen)
+        world.trace.append(
+            Event(len(world.trace), rank, "notify", plan.statement, (), (), cell, int(value), word, seen)
+        )
     world.touch(owner)
 
 
@@ -213,18 +216,20 @@ def _at_wait(world: World, rank: int, request: Request) -> None:
     if not view.window.complete[rank] and not view.mask(rank)[index].all():
         where = f"{request.plan.statement.name} on undefined signal cells"
         world.report("undefined read", f"rank {rank}: {where}", (rank,), (request.plan.statement,))
+    held = signal.item
     if request.plan.attrs["cmp"] == "ge":
-        request.ready = lambda: signal.item(index) >= expected
+        request.ready = lambda: held(index) >= expected
     else:
-        request.ready = lambda: signal.item(index) == expected
+        request.ready = lambda: held(index) == expected
 
 
 def _wait(world: World, rank: int, request: Request) -> Any:
     if world.trace is not None:
-        world.note(
-            rank, "wait", request.plan.statement, cell=world.cell_of(request), value=int(request.values[2]),
-            word=request.plan.attrs["cmp"], seen=world.cell_value(request),
-        )  # fmt: skip
+        plan, cell, seen = request.plan, world.cell_of(request), world.cell_value(request)
+        value = int(request.values[2])
+        world.trace.append(
+            Event(len(world.trace), rank, "wait", plan.statement, (), (), cell, value, plan.attrs["cmp"], seen)
+        )
 
 
 def _at_deferred(world: World, rank: int, request: Request) -> None:

@@ -47,6 +47,8 @@ class World:
         self.requests: list[Request | None] = [None] * n
         self.results: list[tuple[Any, ...]] = [()] * n
         self.runnable = [False] * n
+        #: Whether other ranks can go on than at the last choice.
+        self._changed = True
         self.pending: list[dict[int, Write]] = [{} for _ in range(n)]
         self.issued = [0] * n
         self.caches = [ScalarCache() for _ in range(n)]
@@ -64,16 +66,18 @@ class World:
     def run(self, schedule: Schedule, perform: dict[str, Perform], arrive: dict[str, Arrive], other: Perform) -> None:
         """Run until every rank has finished, none can go on, or a statement fails."""
         self._perform, self._arrive, self._other = perform, arrive, other
-        runnable, pending, n = self.runnable, self.pending, range(self.ranks)
+        runnable, pending, n, log = self.runnable, self.pending, range(self.ranks), self.log
+        ready: list[int] = []
         with np.errstate(all="ignore"):
             for rank in n:
                 self._advance(rank, None)
             while not self.faulty:
-                ready = [r for r in n if runnable[r]]
+                if self._changed:
+                    ready, self._changed = [r for r in n if runnable[r]], False
                 if not ready and not any(pending):
                     break
                 choice = schedule.choose(ready, pending)
-                self.log.append(choice)
+                log.append(choice)
                 if isinstance(choice, int):
                     self._step(choice)
                 else:
@@ -96,7 +100,8 @@ class World:
         try:
             request = self.programs[rank].send(value)
         except StopIteration as end:
-            self.requests[rank], self.runnable[rank] = None, False
+            self.requests[rank] = None
+            self._allow(rank, False)
             self.results[rank] = end.value if isinstance(end.value, tuple) else ()
             self.note(rank, "finish", None)
             return
@@ -111,13 +116,20 @@ class World:
             except _FAILURES as problem:
                 self._fault(rank, request.plan.statement, problem)
                 return
-        self.runnable[rank] = request.ready is None or request.ready()
+        now = request.ready is None or request.ready()
+        if now is not self.runnable[rank]:
+            self._allow(rank, now)
+
+    def _allow(self, rank: int, now: bool) -> None:
+        self.runnable[rank], self._changed = now, True
 
     def touch(self, rank: int) -> None:
         """The memory of a rank has changed: see whether what it waits for holds now."""
         request = self.requests[rank]
         if request is not None and request.ready is not None:
-            self.runnable[rank] = request.ready()
+            now = request.ready()
+            if now is not self.runnable[rank]:
+                self._allow(rank, now)
 
     # -- findings ----------------------------------------------------------------------------------------
 
@@ -182,7 +194,7 @@ class World:
 
     def cell_value(self, request: Request) -> int:
         """Return what the cell of a wait holds."""
-        return int(request.values[0][tuple(request.values[1])])
+        return int(request.values[0].item(request.values[1]))
 
     # -- memory ------------------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ class Use:
     negative: list[int] = field(default_factory=list)
     #: Why one run does not decide about this cell; empty when it does.
     outside: str = ""
+    _needs: list[tuple[int, int]] | None = None
 
     @property
     def total(self) -> int:
@@ -98,7 +99,9 @@ def _settle(use: Use, u: Unrolled) -> None:
 
 
 def needs(use: Use, u: Unrolled) -> list[tuple[int, int]]:
-    """Return for each wait of the cell, in order, how many credits of others it needs."""
+    """Return for each wait of the cell, in order, how many credits of others it needs; computed once."""
+    if use._needs is not None:
+        return use._needs
     out, at, total = [], 0, 0
     for n in use.waits:
         position = u.position[n]
@@ -106,6 +109,7 @@ def needs(use: Use, u: Unrolled) -> list[tuple[int, int]]:
             total += use.own[at][1]
             at += 1
         out.append((n, int(u.events[n].value or 0) - total))
+    use._needs = out
     return out
 
 

@@ -6,6 +6,7 @@ import itertools
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -16,7 +17,8 @@ from .unroll import Unrolled
 
 #: Pieces a strided region is cut into at most; beyond, its hull is used and every hit is confirmed exactly.
 _PIECES = 256
-_KINDS = ("read", "write", "add")
+#: Place of a kind of access, and the places of those it conflicts with: adds do not with adds, reads not with reads.
+_KINDS = {"read": (0, slice(1, 3)), "add": (1, slice(0, 3, 2)), "write": (2, slice(0, 3))}
 
 
 @dataclass(frozen=True)
@@ -107,33 +109,24 @@ def _key(u: Unrolled, race: Race) -> object:
 
 def _in_slice(graph: Graph, group: list[Access]) -> Iterator[Race]:
     """Look at one rank's slice: the last access of each rank and kind to each stretch of bytes is enough."""
-    edges = sorted({x for a in group for x in itertools.chain.from_iterable(_pieces(a.region))})
-    ranks = graph.u.setting.ranks
+    pieces = {a.region: _pieces(a.region) for a in group}
+    edges = sorted({x for found in pieces.values() for x in itertools.chain.from_iterable(found)})
+    places = {region: _stretches(found, edges) for region, found in pieces.items()}
+    ranks, position = graph.u.setting.ranks, graph.u.position
     # last[kind][rank][stretch]: one more than the place of the access in its rank; who[...]: its number in the group.
     last = np.zeros((3, ranks, len(edges)), np.int64)
     who = np.zeros((3, ranks, len(edges)), np.int64)
-    places: dict[Region, np.ndarray | slice] = {}
     for k, a in enumerate(group):
-        where = places.get(a.region)
-        if where is None:
-            where = places[a.region] = _stretches(a.region, edges)
-        kind = _KINDS.index(a.kind)
-        clock = np.array(graph.clocks[a.event])
-        rivals = [i for i in range(3) if _conflict(a.kind, _KINDS[i])]
-        seen = last[:, :, where][rivals]
-        late = seen > clock[None, :, None]
-        late[:, a.rank] = False
+        where, (kind, rivals) = places[a.region], _KINDS[a.kind]
+        # The own rank's earlier accesses are never past its clock.
+        late = last[rivals, :, where] > np.array(graph.clocks[a.event])[:, None]
         if late.any():
-            hits = who[:, :, where][rivals][late]
+            hits = who[rivals, :, where][late]
             for other in sorted(set(hits.tolist())):
                 if group[other].region.overlaps(a.region):
                     yield Race(group[other], a)
-        last[kind, a.rank, where] = graph.u.position[a.event] + 1
+        last[kind, a.rank, where] = position[a.event] + 1
         who[kind, a.rank, where] = k
-
-
-def _conflict(a: str, b: str) -> bool:
-    return "write" in (a, b) or (a != b and "add" in (a, b))
 
 
 def _pieces(r: Region) -> list[tuple[int, int]]:
@@ -143,14 +136,14 @@ def _pieces(r: Region) -> list[tuple[int, int]]:
     run, lead = r.itemsize, list(zip(r.shape, r.strides))
     while lead and (lead[-1][1] == run or lead[-1][0] == 1):
         run *= lead.pop()[0]
-    if np.prod([n for n, _ in lead]) > _PIECES:
+    if prod(n for n, _ in lead) > _PIECES:
         return [(r.start, r.stop)]
     starts = [r.start + sum(at) for at in itertools.product(*([i * s for i in range(n)] for n, s in lead))]
     return [(s, s + run) for s in starts]
 
 
-def _stretches(r: Region, edges: list[int]) -> np.ndarray | slice:
-    found = [(bisect_left(edges, a), bisect_left(edges, b)) for a, b in _pieces(r)]
+def _stretches(pieces: list[tuple[int, int]], edges: list[int]) -> np.ndarray | slice:
+    found = [(bisect_left(edges, a), bisect_left(edges, b)) for a, b in pieces]
     if len(found) == 1:
         return slice(*found[0])
     return np.concatenate([np.arange(a, b) for a, b in found])
