@@ -12,7 +12,17 @@ from ..ir.op import OPS
 from ..ir.program import For, Function, If, Jump, Op, Raw, Return, Scope, Statement, Value, While, Yield, flat_operands
 from ..ir.types import ScalarType, TensorType
 from ..rules.target import Target
-from . import emit_gather, emit_masks, emit_memory, emit_mx, emit_scalars, emit_special, emit_tiles, emit_views
+from . import (
+    emit_comm,
+    emit_gather,
+    emit_masks,
+    emit_memory,
+    emit_mx,
+    emit_scalars,
+    emit_special,
+    emit_tiles,
+    emit_views,
+)
 from .emit_flow import Flow
 from .emit_forms import Plan
 from .emit_names import extra_sizes, use_counts
@@ -45,7 +55,22 @@ HANDLERS: dict[str, Handler] = {
     **emit_masks.HANDLERS,
     **emit_gather.HANDLERS,
     **emit_mx.HANDLERS,
+    **emit_comm.HANDLERS,
 }
+
+
+def context_names(function: Function) -> dict[str, str]:
+    """Return the arguments that hold the communication contexts: one for each window parameter, by its name."""
+    taken = {p.value.name for p in function.params} | set(extra_sizes(function))
+    found: dict[str, str] = {}
+    for p in function.params:
+        if isinstance(p.value.type, TensorType) and p.value.type.is_window:
+            name = f"{p.value.name}_ctx"
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            found[p.value.name] = name
+    return found
 
 
 class Body:
@@ -54,6 +79,7 @@ class Body:
     def __init__(self, module: ModuleBuilder, function: Function, target: Target) -> None:
         self.function = function
         self.extra = extra_sizes(function)
+        self.contexts = context_names(function)
         plan = Plan(function)
         self.builder = self._declare(module)
         self.state = State(self.builder, plan, target, use_counts(function.body))
@@ -64,12 +90,13 @@ class Body:
         for p in self.function.params:
             args.append((p.value.name, self._argument_type(p.value)))
         args += [(name, INDEX) for name in self.extra]
+        args += [(name, ptr_type("i64")) for name in self.contexts.values()]
         return module.function(self.function.name, args, span=self.function.span)
 
     def _argument_type(self, value: Value) -> Attribute:
         t = value.type
         if isinstance(t, TensorType | ScalarType):
-            if not t.dtype.pto:
+            if not t.dtype.pto or (isinstance(t, TensorType) and t.dtype.kind == "index"):
                 raise error("TG023", f"the assembler has no {t.dtype.name} (parameter {value.name!r})",
                             self.function.span)  # fmt: skip
             return ptr_type(t.dtype.pto) if isinstance(t, TensorType) else scalar_type(t.dtype)
@@ -87,7 +114,8 @@ class Body:
                 state.scalars[p.value.name] = args[p.value.name]
         for p in self.function.params:
             if isinstance(p.value.type, TensorType):
-                emit_memory.parameter(state, p.value, args[p.value.name])
+                ctx = self.contexts.get(p.value.name)
+                emit_memory.parameter(state, p.value, args[p.value.name], None if ctx is None else args[ctx])
         self.statements(self.function.body.statements)
         state.b.at(self.function.span)
         self.builder.finish()

@@ -160,10 +160,12 @@ class Flow:
         """Let a branch produce its results in their buffers."""
         last = _yield_of(block)
         makers = _makers(block) if last is not None and any(buffers) else {}
+        # A tile that is only created has no contents to be copied, whatever is valid of it.
+        empty = {s.result.name for s in block.statements if isinstance(s, Op) and s.name == "tile.create"}
         for value, buffer, o in zip(results, buffers, last.operands if last else ()):
             if buffer is None or not isinstance(o, Value) or self.counts.get(o.name, 0) != 1:
                 continue
-            if o.name in makers and o.type == value.type:
+            if o.name in empty or (o.name in makers and o.type == value.type):
                 self.state.places[o.name] = buffer
 
     # -- statements --------------------------------------------------------------------------------------

@@ -21,12 +21,12 @@ from .pto.api import ptr_type
 from .pto.elements import LOW_PRECISION
 
 
-def parameter(state: State, value: Value, ptr: SSAValue) -> TensorRef:
+def parameter(state: State, value: Value, ptr: SSAValue, ctx: SSAValue | None = None) -> TensorRef:
     """Return the tensor a pointer argument stands for; raises TG023 for extents that are not known."""
     t = value.type
     assert isinstance(t, TensorType)
     shape = tuple(map(state.extent, t.shape))
-    ref = TensorRef(ptr, t.dtype, shape, _strides(state, t, shape), _layout(t), name=value.name)
+    ref = TensorRef(ptr, t.dtype, shape, _strides(state, t, shape), _layout(t), name=value.name, ctx=ctx)
     state.tensors[value.name] = ref
     return ref
 
@@ -67,19 +67,15 @@ def tensor_of(state: State, o: Operand) -> TensorRef:
 
 def view_of(state: State, ref: TensorRef) -> SSAValue:
     """Return the view of a tensor that is no slice, made in the entry block on first use."""
+    if ref.here:
+        return state.cached(("view", ref), lambda: make_view(state, ref))  # type: ignore[no-any-return]
     if ref.view is None:
-        inner, state.b = state.b, state.entry
-        span = state.b.location
-        state.b.location = inner.location
-        try:
-            ref.view = _make_view(state, ref)
-        finally:
-            state.b.location = span
-            state.b = inner
+        with state.at_entry():
+            ref.view = make_view(state, ref)
     return ref.view
 
 
-def _make_view(state: State, ref: TensorRef) -> SSAValue:
+def make_view(state: State, ref: TensorRef) -> SSAValue:
     shape, strides, layout = list(ref.shape), list(ref.strides), ref.layout
     if ref.dtype.values_per_byte > 1:
         pack = ref.dtype.values_per_byte
@@ -122,7 +118,9 @@ def _as_line(state: State, whole: TensorRef) -> TensorRef:
     if whole.line is None:
         *leading, rows, _ = whole.shape
         strides = (*whole.strides[:-2], rows, 1)
-        whole.line = TensorRef(whole.ptr, whole.dtype, (*leading, 1, rows), strides, name=f"{whole.name}_line")
+        whole.line = TensorRef(
+            whole.ptr, whole.dtype, (*leading, 1, rows), strides, name=f"{whole.name}_line", here=whole.here
+        )
     return whole.line
 
 
@@ -162,7 +160,13 @@ def load(state: State, s: Op) -> None:
         state.fail("a clamping load cannot be written as assembly", hint="give a valid_shape inside the tensor")
     offsets = state.offsets(s.operands[1])
     sizes = state.offsets(s.operands[2] if s.operands[3] is None else s.operands[3])
-    result = s.result
+    load_tile(state, s.result, tensor, offsets, sizes)
+
+
+def load_tile(
+    state: State, result: Value, tensor: TensorRef, offsets: tuple[Extent, ...], sizes: tuple[Extent, ...]
+) -> None:
+    """Append the load of a window of a tensor into a new tile."""
     assert isinstance(result.type, TileType)
     probe = state.plan[result.name]
     trial = TileRef(probe, state.valid_of(result.type, probe), tensor.ptr, False, None, None)
@@ -176,12 +180,30 @@ def load(state: State, s: Op) -> None:
 
 def store(state: State, s: Op) -> None:
     """``tile.store``: the valid part of a tile to a partition of the tensor; the result is the tensor."""
-    ref = state.tile(s.operands[0])
     tensor = tensor_of(state, s.operands[2])
+    offsets = state.offsets(s.operands[1])
+    sizes = state.offsets(s.operands[3]) if s.operands[3] is not None else None
+    store_tile(state, s, tensor, offsets, sizes)
+    _written(state, s, tensor)
+
+
+def _written(state: State, s: Op, tensor: TensorRef) -> None:
+    """The result of a local write is the tensor; of windows the write is noted, for the marker that follows it."""
+    if tensor.ctx is not None:
+        state.writes.note(tensor.root, None, state.frame)
+    for r in s.results:
+        state.tensors[r.name] = tensor
+
+
+def store_tile(
+    state: State, s: Op, tensor: TensorRef, offsets: tuple[Extent, ...], sizes: tuple[Extent, ...] | None
+) -> None:
+    """Append the store of an operation's first operand; ``sizes``: the window, by default what is valid."""
+    ref = state.tile(s.operands[0])
+    if sizes is None:
+        sizes = _sizes(state, s, ref, len(offsets))
     if ref.form.mask and ref.form.column:
         state.fail("the mask of a column cannot be stored", "its bits are packed along the column")
-    offsets = state.offsets(s.operands[1])
-    sizes = state.offsets(s.operands[3]) if s.operands[3] is not None else _sizes(state, s, ref, len(offsets))
     if tensor.dtype.values_per_byte > 1 and isinstance(sizes[-1], int) and sizes[-1] % 2:
         state.fail(f"{sizes[-1]} {tensor.dtype.name} elements do not fill whole bytes", "the store would reach further")
     upright = _is_column(state, ref, tensor)
@@ -190,8 +212,6 @@ def store(state: State, s: Op) -> None:
     upright = upright and not line
     tile = state.upright(ref) if upright else state.rows(ref)
     state.b.store(tile, window, s.attrs.get("atomic", "none") == "add")
-    for r in s.results:
-        state.tensors[r.name] = tensor
 
 
 def _sizes(state: State, s: Op, ref: TileRef, rank: int) -> tuple[Extent, ...]:
@@ -220,7 +240,7 @@ def slice_tensor(state: State, s: Op) -> None:
         offsets = tuple(map(state.add, source.offsets, offsets))
     state.tensors[s.result.name] = TensorRef(
         source.ptr, source.dtype, shape, source.strides, source.layout, source.whole, offsets, None,
-        source.name, source.root,
+        source.name, source.root, ctx=source.ctx,
     )  # fmt: skip
 
 
@@ -242,9 +262,11 @@ def reshape_tensor(state: State, s: Op) -> None:
         at = state.index(_linear(state, source, source.offsets))
         ptr = state.b.op("pto.addptr", [ptr, at], [ptr.type]).results[0]
     strides = source.strides if given is None and _layout(t) == source.layout else _strides(state, t, shape)
-    made = TensorRef(ptr, source.dtype, shape, strides, _layout(t), name=s.result.name, root=source.root)
+    made = TensorRef(
+        ptr, source.dtype, shape, strides, _layout(t), name=s.result.name, root=source.root, ctx=source.ctx
+    )
     # Extents and pointer may belong to this block, so the view is made here and not in the entry block.
-    made.view = _make_view(state, made)
+    made.view = make_view(state, made)
     state.tensors[s.result.name] = made
 
 
@@ -299,8 +321,7 @@ def write(state: State, s: Op) -> None:
     ptr, at, dtype = _address(state, tensor, s.operands[1])
     value = scalar_operand(state, s.operands[2], dtype)
     state.b.op("pto.store_scalar", [ptr, at, value])
-    for r in s.results:
-        state.tensors[r.name] = tensor
+    _written(state, s, tensor)
 
 
 def _element(state: State, ref: TileRef, indices: Operand, dtype: DType) -> tuple[SSAValue, SSAValue]:

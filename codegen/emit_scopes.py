@@ -53,6 +53,11 @@ class Scopes:
         """The identity of the current block."""
         return self._frames[-1]
 
+    @property
+    def frames(self) -> list[dict[Any, Any]]:
+        """The identities of the current block and those around it."""
+        return self._frames
+
     @contextmanager
     def inside(self, builder: PtoBuilder) -> Iterator[None]:
         """Emit into a nested block."""
@@ -64,6 +69,19 @@ class Scopes:
         finally:
             self._frames.pop()
             self.b = outer
+
+    @contextmanager
+    def at_entry(self) -> Iterator[None]:
+        """Emit into the entry block, before the statement that is being emitted."""
+        inner, frames = self.b, self._frames
+        place = self.entry.location
+        self.b, self._frames = self.entry, frames[:1]
+        self.b.location = inner.location
+        try:
+            yield
+        finally:
+            self.b.location = place
+            self.b, self._frames = inner, frames
 
     def cached(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return what was made for the key in this block or one around it, else make it here."""

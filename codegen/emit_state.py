@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -44,7 +44,11 @@ class TileRef:
 
 @dataclass(slots=True, eq=False)
 class TensorRef:
-    """A tensor in global memory: pointer, extents and strides in elements; a slice has a base and offsets."""
+    """A tensor in global memory: pointer, extents and strides in elements; a slice has a base and offsets.
+
+    ``ctx``: the communication context of a window. ``here``: the view is made where it is used, since the pointer
+    belongs to that block: a window on a peer.
+    """
 
     ptr: SSAValue
     dtype: DType
@@ -57,11 +61,36 @@ class TensorRef:
     name: str = ""
     root: object = field(default_factory=object)
     line: TensorRef | None = None
+    ctx: SSAValue | None = None
+    here: bool = False
 
     @property
     def whole(self) -> TensorRef:
         """The tensor whose view is partitioned."""
         return self if self.base is None else self.base
+
+
+class Writes:
+    """Writes to windows since the last marker of each: on whose slice, in which block."""
+
+    def __init__(self) -> None:
+        self._since: dict[object, list[tuple[Extent | None, object]]] = {}
+
+    def note(self, root: object, peer: Extent | None, frame: object) -> None:
+        """Note a write to a window; ``peer``: ``None`` for the own slice."""
+        found = self._since.setdefault(root, [])
+        if not any(p == peer and f is frame for p, f in found):
+            found.append((peer, frame))
+
+    def take(self, root: object, frames: Sequence[object]) -> tuple[list[Extent | None], bool]:
+        """Return the slices written since the last marker, and whether a peer's block has ended; forget them."""
+        found = self._since.pop(root, [])
+        lost = any(p is not None and not any(f is frame for frame in frames) for p, f in found)
+        return list(dict.fromkeys(p for p, _ in found)), lost
+
+    def clear(self) -> None:
+        """Forget all writes."""
+        self._since.clear()
 
 
 class State(Scopes):
@@ -79,6 +108,10 @@ class State(Scopes):
         self.places: dict[str, TileRef] = {}
         #: Roots of the storage that has several names.
         self.aliased: set[object] = set()
+        #: Communication contexts by the name of the value, and what was read of each.
+        self.contexts: dict[str, SSAValue] = {}
+        self.ranks: dict[SSAValue, Any] = {}
+        self.writes = Writes()
 
     # -- tiles -------------------------------------------------------------------------------------------
 

@@ -83,10 +83,10 @@ class _Ring:
         return s.min(self.size, s.round_up(at, RING_ALIGN), "border") if dtype is FP16 else at
 
     def _part(self, start: Num, end: Num, skip: Num, what: str) -> tuple[Num, Num]:
-        """Return where a chunk of a segment begins and how many elements it has (none: zero or less)."""
+        """Return where a chunk of a segment begins and how many elements it has; past the segment's end none."""
         s = self.steps
         at = s.add(start, skip, f"{what}_at")
-        return at, s.min(self.width, s.sub(end, at), f"{what}_cols")
+        return at, s.max(s.min(self.width, s.sub(end, at), f"{what}_left"), 0, f"{what}_cols")
 
 
 def ring_allreduce(s: Steps, credits: Credits, window: Any, nbytes: int = CHUNK_BYTES) -> None:

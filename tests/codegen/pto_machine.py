@@ -92,7 +92,7 @@ def from_bytes(raw: np.ndarray, attr: Any) -> np.ndarray:
     dtype = dtype_of(attr)
     if spell(attr) in PACKED_PAIRS:
         return packing.unpack_nibbles(raw[..., 0], dtype, 2 * raw.shape[1])
-    return raw.reshape(*raw.shape[:2], -1).view(dtype.storage)[..., 0]
+    return raw.view(dtype.storage)[..., 0]
 
 
 def to_bytes(values: np.ndarray, attr: Any) -> np.ndarray:
@@ -103,6 +103,13 @@ def to_bytes(values: np.ndarray, attr: Any) -> np.ndarray:
     return cast.view(np.uint8).reshape(*values.shape, -1)
 
 
+def added(raw: np.ndarray, new: np.ndarray, attr: Any) -> np.ndarray:
+    """Return the bytes of the sums of two arrays of elements, both as [..., element bytes]."""
+    flat = [np.ascontiguousarray(a).reshape(1, -1, a.shape[-1]) for a in (raw, new)]
+    total = from_bytes(flat[0], attr) + from_bytes(flat[1], attr)
+    return to_bytes(total, attr).reshape(raw.shape)
+
+
 class Machine:
     """Runs functions of a module; tensors are byte arrays that are written in place."""
 
@@ -111,13 +118,15 @@ class Machine:
         self.random = np.random.default_rng(seed)
 
     def run(self, name: str, args: dict[str, Any]) -> None:
-        """Call a kernel; ``args`` by parameter name: byte arrays for pointers, numbers for the rest."""
+        """Call a kernel; ``args`` by parameter name: byte arrays (or pointers) for pointers, numbers for the rest."""
         functions = [op for op in self.module.body.block.ops if op.properties["sym_name"].data == name]
         block = functions[0].body.block
         env: dict[Any, Any] = {}
         for value in block.args:
             given = args[value.name_hint]
-            env[value] = Pointer(given, 0, value.type.element) if isinstance(value.type, PtrType) else given
+            if isinstance(value.type, PtrType) and not isinstance(given, Pointer):
+                given = Pointer(given, 0, value.type.element)
+            env[value] = given
         with np.errstate(all="ignore"):
             self.block(block, env)
 
@@ -233,6 +242,15 @@ class Machine:
         start = view.pointer.offset + sum(o * s for o, s in zip(offsets, view.strides))
         return View(Pointer(view.pointer.data, start, view.pointer.element), tuple(sizes), view.strides)
 
+    def fetch(self, view: View) -> np.ndarray:
+        """Return the bytes of a partition as [..., element bytes]."""
+        return self.elements(view)
+
+    def put(self, view: View, new: np.ndarray, add: bool) -> None:
+        """Write bytes [..., element bytes] to a partition, or add the elements they are."""
+        raw = self.elements(view)
+        raw[...] = added(raw, new, view.pointer.element) if add else new
+
     def elements(self, view: View) -> np.ndarray:
         """Return the bytes of a partition as [..., element bytes], writable."""
         size = element_bytes(view.pointer.element)
@@ -244,7 +262,7 @@ class Machine:
 
     def pto_tload(self, op: Any, values: list[Any]) -> None:
         view, tile_ = values
-        raw = self.elements(view)
+        raw = self.fetch(view)
         rows, cols = tile_.valid
         assert prod(raw.shape[:-1]) == rows * cols, "the tile's valid region is not the partition"
         assert raw.shape[-2] == cols, "the partition has other columns"
@@ -252,26 +270,19 @@ class Machine:
 
     def pto_tstore(self, op: Any, values: list[Any]) -> None:
         tile_, view = values[:2]
-        raw = self.elements(view)
         rows, cols = tile_.valid
-        assert prod(raw.shape[:-1]) == rows * cols and raw.shape[-2] == cols, "the partition has another shape"
+        assert prod(view.shape) == rows * cols and view.shape[-1] == cols, "the partition has another shape"
         new = np.ascontiguousarray(tile_.window(rows, cols))
-        if "atomicType" in op.properties:
-            old = from_bytes(np.ascontiguousarray(raw).reshape(rows, cols, -1), view.pointer.element)
-            new = to_bytes(old + from_bytes(new, view.pointer.element), view.pointer.element)
-        raw[...] = new.reshape(raw.shape)
+        self.put(view, new.reshape(*view.shape, -1), "atomicType" in op.properties)
 
     def pto_load_scalar(self, op: Any, values: list[Any]) -> Any:
-        dtype, at, size = self.place(values)
-        return values[0].data[at : at + size].view(dtype.storage)[0].item()
+        raw = self.fetch(View(Pointer(values[0].data, values[0].offset + values[1], values[0].element), (1,), (1,)))
+        return np.ascontiguousarray(raw).view(dtype_of(values[0].element).storage).item()
 
     def pto_store_scalar(self, op: Any, values: list[Any]) -> None:
-        dtype, at, size = self.place(values)
-        values[0].data[at : at + size] = np.asarray([values[2]]).astype(dtype.storage).view(np.uint8)
-
-    def place(self, values: list[Any]) -> tuple[DType, int, int]:
-        size = element_bytes(values[0].element)
-        return dtype_of(values[0].element), (values[0].offset + values[1]) * size, size
+        new = np.asarray([values[2]]).astype(dtype_of(values[0].element).storage).view(np.uint8)
+        at = Pointer(values[0].data, values[0].offset + values[1], values[0].element)
+        self.put(View(at, (1,), (1,)), new.reshape(1, -1), False)
 
     def pto_castptr(self, op: Any, values: list[Any]) -> Pointer:
         return Pointer(values[0].data, values[0].offset, op.results[0].type.element)
