@@ -11,6 +11,10 @@ from typing import Any, TextIO
 
 from ..ir.diagnostics import Diagnostic, Span, TileggError, to_sarif
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..testing.progress import Bar
+
 
 class Console:
     """The messages of one command; text diagnostics appear at once, JSON and SARIF as one document at the end.
@@ -26,7 +30,7 @@ class Console:
         self.sources: dict[str, str] = {}
         self.read_files: dict[str, bytes] = {}
         self._held: list[Diagnostic] = []
-        self._progress_shown = False
+        self._bar: Bar | None = None
 
     @property
     def start(self) -> Span | None:
@@ -79,20 +83,14 @@ class Console:
         if self.quiet or self.form != "text" or not sys.stderr.isatty():
             return None
 
-        def show(done: int, total: int) -> None:
-            # About a hundred updates in all: drawing must not cost time.
-            if done == total:
-                self._clear_progress()
-            elif done % max(1, total // 100) == 0:
-                self._progress_shown = True
-                print(f"\r\x1b[K{what} {done}/{total}", end="", file=sys.stderr, flush=True)
+        from ..testing.progress import Bar
 
-        return show
+        self._bar = Bar(what)
+        return self._bar
 
     def _clear_progress(self) -> None:
-        if self._progress_shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-            self._progress_shown = False
+        if self._bar is not None:
+            self._bar.clear()
 
 
 def _wants_color(choice: str, stream: TextIO) -> bool:

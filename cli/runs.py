@@ -10,9 +10,9 @@ from .words import count, dimension, natural, value_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..extract.faithful import InexactCast
-    from ..ir.equivalence import Report
-    from ..ir.program import Program
+    from concurrent.futures import Executor
+    from contextlib import AbstractContextManager
+
     from .console import Console
     from .options import Verbs
 
@@ -40,7 +40,8 @@ def add(verbs: Verbs) -> None:
         "test two programs for equal outputs on hostile inputs",
         "  tilegg equiv before.py after.py\n"
         "  tilegg equiv a.py b.py --samples 1000 --seed 7 --contract ulp:2\n"
-        "  tilegg equiv a.py b.py --range x=-127:127 --json",
+        "  tilegg equiv a.py b.py --range x=-127:127 --json\n"
+        "  tilegg equiv a.py b.py --exhaustive --jobs 4",
     )
     p.add_argument("a", metavar="A", help="the reference program, or - for stdin")
     p.add_argument("b", metavar="B", help="the program to compare, or - for stdin")
@@ -70,6 +71,9 @@ def _add_test_options(p: ArgumentParser) -> None:
     p.add_argument("--seed", metavar="S", type=natural, default=0, help="seed of the inputs (default: 0)")
     p.add_argument("--range", metavar="NAME=LO:HI", type=value_range, action="append", default=[],
                    help="what a parameter's elements may be; or NAME=finite")  # fmt: skip
+    p.add_argument("--exhaustive", action="store_true",
+                   help="try every input there is; for few inputs, such as 16 bits per element")  # fmt: skip
+    p.add_argument("--jobs", metavar="N", type=count, default=1, help="processes that share the runs (default: 1)")
     p.add_argument("--json", action="store_true", help="print JSON")
     _add_entry_options(p)
 
@@ -105,7 +109,12 @@ def equiv(args: Namespace, console: Console) -> int:
 
     console.json_stdout = args.json
     one_stdin(args.a, args.b)
-    report = _tested(load(args.a, console), load(args.b, console), args.contract, args, console)
+    a, b = load(args.a, console), load(args.b, console)
+    with _workers(args.jobs) as executor:
+        from ..testing.fanout import compare_programs
+
+        report = compare_programs(a, b, contract=args.contract, function=args.function,
+                                  **_test_options(args, console, executor))  # fmt: skip
     if args.json:
         from .console import json_text
 
@@ -115,20 +124,25 @@ def equiv(args: Namespace, console: Console) -> int:
     return 0 if report.equal else 1
 
 
-def _tested(a: Program, b: Program, contract: str, args: Namespace, console: Console) -> Report:
-    from ..ir.equivalence import equivalent
+def _test_options(args: Namespace, console: Console, executor: Executor | None) -> dict[str, Any]:
+    """Return what says how to test, as ``tilegg.testing`` takes it."""
+    return {
+        "inputs": args.samples, "seed": args.seed, "facts": dict(args.range), "dims": dict(args.dim),
+        "exhaustive": args.exhaustive, "executor": executor, "progress": console.progress("runs"),
+    }  # fmt: skip
 
-    return equivalent(
-        a,
-        b,
-        contract=contract,
-        samples=args.samples,
-        seed=args.seed,
-        facts=dict(args.range),
-        dims=dict(args.dim),
-        function=args.function,
-        progress=console.progress("inputs"),
-    )
+
+def _workers(jobs: int) -> AbstractContextManager[Executor | None]:
+    """Return a pool of processes; none for one job."""
+    from contextlib import nullcontext
+
+    if jobs == 1:
+        return nullcontext()
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    # Fresh processes: a fork copies the threads of libraries halfway.
+    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
 
 
 # -- verify ------------------------------------------------------------------------------------------------
@@ -137,54 +151,22 @@ def _tested(a: Program, b: Program, contract: str, args: Namespace, console: Con
 def verify(args: Namespace, console: Console) -> int:
     """Compare a program with its lowering, function by function; exit code 1 when they differ.
 
-    What the lowering reports as inexact is put back as one conversion first: apart from these casts the two
-    must agree bit for bit.
+    What the lowering reports as inexact is put back as one conversion first, and composites where recipes compute
+    them: apart from these the two must agree bit for bit.
     """
-    from ..extract.faithful import exact_form, inexact_casts
+    from ..testing.lowering import check_lowering
     from .console import json_text
     from .files import write
     from .programs import load
 
     console.json_stdout = args.json
     program = load(args.input, console)
-    result = lowered_of(program, args, console)
-    casts = inexact_casts(result)
-    ideal = exact_form(result)
-    reports: dict[str, Report] = {}
-    for name in _entries(program, args.function):
-        args.function = name
-        reports[name] = _tested(program, ideal, "exact", args, console)
-    ok = all(r.equal for r in reports.values())
+    lowered = lowered_of(program, args, console)
+    with _workers(args.jobs) as executor:
+        options = _test_options(args, console, executor)
+        report = check_lowering(program, lowered=lowered, function=args.function, **options)
     if args.json:
-        found = {
-            "schema": 1,
-            "ok": ok,
-            "arch": result.arch,
-            "contract": args.contract,
-            "functions": [{"name": name, **r.to_json()} for name, r in reports.items()],
-            "inexact": [cast.to_json() for cast in casts],
-        }
-        write(None, json_text(found))
+        write(None, json_text(report.to_json()))
     else:
-        write(None, _verdict(reports, casts, result.arch))
-    return 0 if ok else 1
-
-
-def _entries(program: Program, name: str | None) -> list[str]:
-    """Return the functions to test: the named one, or all that no other calls."""
-    from ..ir.interp import entry
-    from ..ir.program import Op, walk
-
-    if name is not None:
-        return [entry(program, name).name]
-    ops = [s for f in program.functions for s in walk(f.body) if isinstance(s, Op)]
-    called: set[Any] = {s.attrs.get("callee") for s in ops if s.name == "call"}
-    return [f.name for f in program.functions if f.name not in called] or [f.name for f in program.functions]
-
-
-def _verdict(reports: dict[str, Report], casts: tuple[InexactCast, ...], arch: str) -> str:
-    lines = [f"{name} on {arch}: {report.render()}" for name, report in reports.items()]
-    if casts:
-        lines.append(f"apart from {len(casts)} cast{'s' * (len(casts) != 1)} that may round twice:")
-        lines += [f"  {c.span or c.function}: {c.render()}" for c in casts]
-    return "\n".join(lines) + "\n"
+        write(None, report.render() + "\n")
+    return 0 if report.ok else 1

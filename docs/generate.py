@@ -3,8 +3,8 @@
     python docs/generate.py            write them
     python docs/generate.py --check    exit 1 and name the files that are out of date
 
-Written: the console blocks and the table of gains in README.md and docs/*.md, the reference tables
-operations.md, rules.md, targets.md and diagnostics.md, and the assembly of every example in examples/pto.
+Written: the console blocks, what Python examples print and the table of gains in README.md and docs/*.md, the reference
+tables operations.md, rules.md, targets.md and diagnostics.md, and the assembly of every example in examples/pto.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from tilegg.rules.target import target_names
 
 ROOT = Path(__file__).parent.parent
 CONSOLE = re.compile(r"```console\n\$ (tilegg [^\n]*)\n.*?```", re.S)
+PYTHON = re.compile(r"```python run\n(.*?)```\n\n```text\n.*?```", re.S)
 SCALARS = re.compile(r"<!-- scalar (\w+) -->.*?<!-- end -->", re.S)
 GAINS = re.compile(r"<!-- gains -->.*?(?=\n\n(?!\|))", re.S)
 RECIPES = re.compile(r"<!-- recipes -->.*?(?=\n\n(?!\|))", re.S)
@@ -43,6 +44,14 @@ def console_block(match: re.Match[str]) -> str:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         run_cli(shlex.split(command)[1:])
     return f"```console\n$ {command}\n{out.getvalue().rstrip()}\n```"
+
+
+def python_block(match: re.Match[str]) -> str:
+    """Run the code of a Python block of ours and return it with what it prints."""
+    code, out = match.group(1), io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "example", "exec"), {"__name__": "example"})
+    return f"```python run\n{code}```\n\n```text\n{out.getvalue().rstrip()}\n```"
 
 
 def gains() -> str:
@@ -200,7 +209,7 @@ def generated() -> dict[Path, str]:
         if path in out:
             continue
         text = path.read_text()
-        filled = CONSOLE.sub(console_block, text)
+        filled = PYTHON.sub(python_block, CONSOLE.sub(console_block, text))
         filled = SCALARS.sub(scalar_table, filled)
         if "<!-- recipes -->" in filled:
             filled = RECIPES.sub(lambda _: recipes(), filled)

@@ -1,8 +1,9 @@
-"""Casts that may round twice: which ones a lowered program has, and the program without their roundings.
+"""What in a lowered program is near the source program's values and not equal to them, and the program without it.
 
-Under the faithful contract a cast may take a legal chain of native casts that is not exact. Everything else is
-bit for bit the source program; :func:`exact_form` makes that testable by putting the one conversion back where
-such a chain stands.
+Under the faithful contract a cast may take a legal chain of native casts that is not exact, and composites are computed
+by recipes with a stated error under every contract. Everything else is bit for bit the source program;
+:func:`exact_form` makes that testable by putting the one conversion, or the composite, back where such a chain or
+recipe stands.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from ..ir.diagnostics import Span
 from ..ir.dtypes import DType
 from ..ir.op import OPS
 from ..ir.program import Block, For, If, Op, Operand, Program, Scope, Statement, Value, While, walk
+from ..rewrite.graph import Node
 from ..rules.paths import Road
 from ..rules.paths_rank import describe
+from ..rules.rule import RULES, Rule
+from ..rules.terms import child_params
 from .chains import Request, requests, road_behind
 from .lowered import Instruction, Lowered, RegionResult
+from .rebuild import is_approx
 
 _MAX_HOPS = 4
 
@@ -64,6 +69,78 @@ class InexactCast:
         }
 
 
+@dataclass(frozen=True)
+class RecipeUse:
+    """A recipe that stands for a composite: ``last`` is its last operation, ``direct`` the composite."""
+
+    function: str
+    last: Op
+    direct: Op
+    rule: Rule
+
+    @property
+    def span(self) -> Span | None:
+        """The place of the composite in the source."""
+        return self.last.span
+
+    def render(self) -> str:
+        """Return the text form: the composite, the recipe, the error it states."""
+        return f"{self.direct.name} by {self.rule.name}: {self.rule.bound}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the stable JSON object."""
+        errors = self.rule.bound.errors if self.rule.bound else ()
+        return {
+            "function": self.function,
+            "result": self.last.result.name,
+            "operation": self.direct.name,
+            "rule": self.rule.name,
+            "errors": [{"limit": limit, "error": e} for limit, e in errors],
+            "span": self.span._asdict() if self.span else None,
+        }
+
+
+def recipe_uses(lowered: Lowered) -> tuple[RecipeUse, ...]:
+    """Return the recipes of a lowered program, in program order."""
+    found: list[RecipeUse] = []
+    for report in lowered.functions:
+        for number, region in enumerate(report.regions):
+            here = [i for i in report.instructions if i.region == number]
+            found += _recipes_in(report.name, here, region)
+    return tuple(found)
+
+
+def _recipes_in(function: str, instructions: list[Instruction], region: RegionResult) -> Iterator[RecipeUse]:
+    picked = {c: region.graph.classes[c][i] for c, i in region.solution.picks.items()}
+    # A recipe's last operation goes by the class of the composite, or by its own.
+    ends = {k: c for c, node in picked.items() if is_approx(node) for k in (c, node.children[0])}
+    if not ends:
+        return
+    operands: dict[int, Operand] = {}
+    for i in instructions:
+        node = picked.get(i.eclass)
+        if node is not None and is_approx(node):
+            node = picked[node.children[0]]
+        if node is not None and node.decl is not None:
+            operands.update((k, i.op.operands[at]) for at, k in zip(child_params(node.decl), node.children))
+    for i in instructions:
+        if i.eclass in ends:
+            rule, written = _composite(region, ends[i.eclass], picked)
+            assert written.decl is not None
+            given: list[Operand] = [None] * len(written.decl.operand_params)
+            for at, k in zip(child_params(written.decl), written.children):
+                given[at] = operands[k]
+            direct = Op(written.decl.name, tuple(given), dict(written.attrs), i.op.results)
+            yield RecipeUse(function, i.op, direct, rule)
+
+
+def _composite(region: RegionResult, c: int, picked: dict[int, Node]) -> tuple[Rule, Node]:
+    """Return the recipe's rule and the composite that a class is the value of."""
+    rule = next(r for r in RULES.values() if r.number == picked[c].rule)
+    nodes = region.graph.classes[c]
+    return rule, next(n for n in nodes if n.decl is not None and n.decl.name == rule.lhs.op)
+
+
 def inexact_casts(lowered: Lowered) -> tuple[InexactCast, ...]:
     """Return the inexact chains of a lowered program, in program order."""
     found = []
@@ -77,11 +154,12 @@ def inexact_casts(lowered: Lowered) -> tuple[InexactCast, ...]:
 
 
 def exact_form(lowered: Lowered) -> Program:
-    """Return the lowered program with one conversion in the place of every inexact chain.
+    """Return the lowered program with one conversion in the place of every inexact chain, composites for recipes.
 
     It is bit for bit the source program when the lowering is right.
     """
     direct = {id(cast.last): cast.direct for cast in inexact_casts(lowered)}
+    direct.update((id(use.last), use.direct) for use in recipe_uses(lowered))
     functions = tuple(replace(f, body=_replaced(f.body, direct)) for f in lowered.program.functions)
     return replace(lowered.program, functions=functions)
 

@@ -46,6 +46,7 @@ CODES: dict[str, str] = {
     "TG030": "inputs do not fit the program's parameters",
     "TG031": "two programs differ",
     "TG032": "the interpreter cannot evaluate the operation",
+    "TG033": "a program has too many inputs to try them all",
     "TG050": "a form of a distributed operation that is not supported here",
     "TG051": "no rank can go on: a deadlock",
     "TG052": "undefined window contents are read",
@@ -158,6 +159,10 @@ class TileggError(Exception):
     def __init__(self, *diagnostics: Diagnostic) -> None:
         self.diagnostics: tuple[Diagnostic, ...] = diagnostics
         super().__init__("\n".join(d.render() for d in diagnostics))
+
+    def __reduce__(self) -> tuple[type[TileggError], tuple[Diagnostic, ...]]:
+        # Errors cross processes; the default would hand the text to the constructor.
+        return type(self), self.diagnostics
 
 
 def error(

@@ -3,14 +3,16 @@
     report = equivalent(parse(original), parse(lowered))
     print(report.render())
 
-This is testing, not proof: a report says how much was tried, and everything is repeatable from the seed.
+Drawn inputs are testing, not proof: a report says how much was tried, and everything is repeatable from the seed.
+The parts (:class:`Setup`, :class:`Session`, :class:`Tally`) also serve tests of every input and tests that many
+processes share (``tilegg.testing``): a tally of some turns depends on nothing but the setup and the turns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,124 +20,97 @@ from .codes import bits_of
 from .compare import Difference, Element, compare, element, largest_ulp, output_dtypes, parse_contract
 from .diagnostics import Diagnostic, TileggError, error
 from .dtypes import DType
+from .equivalence_report import Counterexample, Place, Report
 from .inputs import Domain, Drawer, as_domain, assumed_domains, dtypes_of
 from .interp import entry, execute
 from .program import Function, Program
 from .shrink import Shrinker
 from .types import PtrType, ScalarType, TensorType, TileType, Type
 
-__all__ = ["Counterexample", "Domain", "Report", "compare", "equivalent"]
+__all__ = ["Case", "Counterexample", "Domain", "Report", "Session", "Setup", "Tally", "compare", "equivalent"]
 
 _MAX_STEPS = 1_000_000
 
 
+class Case(Protocol):
+    """Inputs for one run of both programs."""
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """The inputs by parameter name."""
+
+    def split(self) -> Sequence[Case]:
+        """Return smaller cases for when the first program refuses these inputs; none when there are no smaller."""
+
+
+class Source(Protocol):
+    """Where inputs come from: turns, each of which gives the same case however often it is asked for."""
+
+    @property
+    def count(self) -> int:
+        """How many turns there are."""
+
+    def case(self, session: Session, turn: int) -> Case:
+        """Return the case of a turn."""
+
+
 @dataclass(frozen=True)
-class Place:
-    """One element of an input that matters: parameter, index (empty for a scalar), value."""
-
-    parameter: str
-    index: tuple[int, ...]
-    element: Element
-
-    def __str__(self) -> str:
-        where = f"[{', '.join(map(str, self.index))}]" if self.index else ""
-        return f"{self.parameter}{where} = {self.element}"
-
-
-@dataclass(frozen=True)
-class Counterexample:
-    """Inputs on which two programs differ, made small.
-
-    ``inputs``: complete inputs by parameter name; ``places`` lists the elements that are not ``fill``, the
-    value of all others by parameter. ``failure`` is the second program's error when it gave no outputs.
-    """
+class Drawn:
+    """One drawn input."""
 
     inputs: dict[str, Any]
-    places: tuple[Place, ...]
-    fill: dict[str, Element]
-    difference: Difference | None
-    failure: Diagnostic | None = None
 
-    def render(self) -> str:
-        """Return the text form."""
-        lines = ["  inputs:"]
-        lines += [f"    {p}" for p in self.places]
-        lines += [f"    {'other elements of ' if self._has(k) else ''}{k}: {e}" for k, e in self.fill.items()]
-        d = self.difference
-        if self.failure is not None:
-            lines += ["  the second program fails:", f"    {self.failure.render()}"]
-        elif d is not None and d.expected is not None:
-            where = f"[{', '.join(map(str, d.index))}]" if d.index else ""
-            apart = f" ({d.ulp:g} ulp apart)" if d.ulp and np.isfinite(d.ulp) else ""
-            lines += [f"  {d.output}{where}: expected {d.expected}, got {d.actual}{apart}"]
-        elif d is not None:
-            lines += [f"  {d.output}: {d.reason}"]
-        return "\n".join(lines)
-
-    def _has(self, name: str) -> bool:
-        return any(p.parameter == name for p in self.places)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a JSON object (the arrays are given by their unusual elements and the fill)."""
-        d = self.difference
-        return {
-            "inputs": [
-                {"parameter": p.parameter, "index": list(p.index), **p.element.to_json()} for p in self.places
-            ],
-            "fill": {k: e.to_json() for k, e in self.fill.items()},
-            "shapes": {k: list(np.shape(v)) for k, v in self.inputs.items()},
-            "output": d.output if d else None,
-            "index": list(d.index) if d else None,
-            "expected": d.expected.to_json() if d and d.expected else None,
-            "actual": d.actual.to_json() if d and d.actual else None,
-            "ulp": d.ulp if d and np.isfinite(d.ulp) else None,
-            "reason": d.reason if d else None,
-            "failure": self.failure.to_json() if self.failure else None,
-        }
+    def split(self) -> Sequence[Case]:
+        """Drawn inputs that do not fit are just left out."""
+        return ()
 
 
 @dataclass(frozen=True)
-class Report:
-    """What an equivalence test found.
+class Samples:
+    """``count`` drawn inputs of a seed."""
 
-    ``runs``: inputs both programs were run on; ``rejected``: drawn inputs that the first program could not
-    run on, or that broke one of its ``assume`` promises; ``elements``: output elements compared;
-    ``max_ulp``: the largest distance of float outputs seen.
+    count: int
+    seed: int
+
+    def case(self, session: Session, turn: int) -> Case:
+        """Draw the inputs of a turn."""
+        return Drawn(session.drawer.draw(np.random.default_rng([self.seed, turn]), turn))
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is compared and how; see :func:`equivalent`."""
+
+    a: Program | Function
+    b: Program | Function
+    contract: str = "exact"
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    dims: Mapping[str, int] = field(default_factory=dict)
+    function: str | None = None
+
+
+@dataclass
+class Tally:
+    """What some turns found; tallies of consecutive turns are added up in their order.
+
+    ``differing``: the first case on which the programs differ, after which nothing was tried.
     """
 
-    equal: bool
-    contract: str
-    seed: int
-    runs: int
-    rejected: int
-    elements: int
-    max_ulp: float
-    counterexample: Counterexample | None = None
+    runs: int = 0
+    rejected: int = 0
+    elements: int = 0
+    max_ulp: float = 0.0
+    refusal: TileggError | None = None
+    differing: Case | None = None
 
-    def render(self) -> str:
-        """Return the text form."""
-        tried = f"{self.runs} inputs, {self.elements} output elements, seed {self.seed}"
-        if self.rejected:
-            tried += f"; {self.rejected} more did not fit the first program"
-        if self.equal:
-            within = "" if self.contract == "exact" else f", at most {self.max_ulp:g} ulp apart"
-            return f"no difference under {self.contract}{within} ({tried})"
-        assert self.counterexample is not None
-        return f"the programs differ under {self.contract} ({tried})\n{self.counterexample.render()}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the stable JSON object."""
-        return {
-            "schema": 1,
-            "equal": self.equal,
-            "contract": self.contract,
-            "seed": self.seed,
-            "runs": self.runs,
-            "rejected": self.rejected,
-            "elements": self.elements,
-            "max_ulp": self.max_ulp if np.isfinite(self.max_ulp) else "inf",
-            "counterexample": self.counterexample.to_json() if self.counterexample else None,
-        }
+    def add(self, other: Tally) -> None:
+        """Add what the turns after these found."""
+        self.runs += other.runs
+        self.rejected += other.rejected
+        self.elements += other.elements
+        self.max_ulp = max(self.max_ulp, other.max_ulp)
+        self.refusal = self.refusal or other.refusal
+        self.differing = self.differing or other.differing
 
 
 def equivalent(
@@ -152,7 +127,7 @@ def equivalent(
 ) -> Report:
     """Run two programs on ``samples`` drawn inputs and compare every output.
 
-    ``a`` is the reference. ``contract``: ``exact`` (bit for bit, NaN payload aside) or ``ulp:N``. ``facts``:
+    ``a`` is the reference. ``contract``: ``exact`` (bit for bit) or ``ulp:N``. ``facts``:
     per parameter a range ``(lo, hi)``, ``"finite"`` or a :class:`Domain`; ranges that ``a`` promises with
     ``assume`` count too. ``dims`` fixes dynamic dimensions. ``function``: which function, when there are
     several entry points. ``progress`` is called with the inputs tried so far and ``samples``.
@@ -160,60 +135,88 @@ def equivalent(
     Raises TG030 when the programs' parameters do not match or a fact is no range, TG040 for another contract,
     and the error of ``a`` when it runs on none of the inputs.
     """
-    parse_contract(contract)
-    session = _Session(a, b, contract, facts or {}, dict(dims or {}), function)
-    return session.test(samples, seed, progress)
+    session = Session(Setup(a, b, contract, facts or {}, dims or {}, function))
+    source = Samples(samples, seed)
+    parts = (session.tally(source, turn, turn + 1) for turn in range(samples))
+    return session.report(total(parts, samples, progress), seed)
 
 
-class _Session:
+def total(
+    parts: Iterable[Tally], count: int, progress: Callable[[int, int], None] | None = None, step: int = 1
+) -> Tally:
+    """Add up the tallies of ``step`` turns each, in order, until one holds a difference."""
+    whole, done = Tally(), 0
+    for part in parts:
+        whole.add(part)
+        done = min(done + step, count)
+        if progress is not None:
+            progress(done, count)
+        if whole.differing is not None:
+            break
+    return whole
+
+
+class Session:
     """Two functions with matched parameters, and how to run both on one input."""
 
-    def __init__(
-        self,
-        a: Program | Function,
-        b: Program | Function,
-        contract: str,
-        facts: Mapping[str, Any],
-        dims: dict[str, int],
-        function: str | None,
-    ) -> None:
-        self.a, self.b, self.contract, self.dims = a, b, contract, dims
-        self.fa = entry(a, function)
-        self.fb = entry(b, function if _has_function(b, function) else None)
+    def __init__(self, setup: Setup) -> None:
+        parse_contract(setup.contract)
+        self.contract, self.dims = setup.contract, dict(setup.dims)
+        self.a, self.b = setup.a, setup.b
+        self.fa = entry(self.a, setup.function)
+        self.fb = entry(self.b, setup.function if _has_function(self.b, setup.function) else None)
         self.names_b = match_parameters(self.fa, self.fb)
         self.outputs = output_dtypes(self.fa)
         self.dtypes = {p.value.name: d for p in self.fa.params if (d := _dtype(p.value.type)) is not None}
-        self.domains = _domains(self.fa, facts)
-        self.drawer = Drawer(self.fa, dtypes_of(a, b), self.domains, dims)
+        self.domains = _domains(self.fa, setup.facts)
+        self.drawer = Drawer(self.fa, dtypes_of(self.a, self.b), self.domains, self.dims)
 
-    def test(self, samples: int, seed: int, progress: Callable[[int, int], None] | None) -> Report:
-        runs = rejected = elements = 0
-        worst = 0.0
-        refusal: TileggError | None = None
-        for turn in range(samples):
-            inputs = self.drawer.draw(np.random.default_rng([seed, turn]), turn)
-            try:
-                expected, holds = execute(self.a, self.fa, inputs, self.dims, _MAX_STEPS, watch=True)
-            except TileggError as problem:
-                refusal, holds = problem, False
-            if progress is not None:
-                progress(turn + 1, samples)
-            if not holds:
-                rejected += 1
-                continue
-            runs += 1
-            difference, failure, actual = self.check(inputs, expected)
-            elements += sum(np.size(v) for v in expected.values())
-            worst = max(worst, largest_ulp(expected, actual, self.outputs))
-            if difference is not None or failure is not None:
-                found = self.minimise(inputs, difference)
-                return Report(False, self.contract, seed, runs, rejected, elements, worst, found)
-        if not runs:
-            if refusal is not None:
-                raise refusal
+    def tally(self, source: Source, first: int, last: int) -> Tally:
+        """Run both programs on the turns ``first`` to ``last`` (exclusive), until they differ."""
+        tally = Tally()
+        for turn in range(first, last):
+            self._try(source.case(self, turn), tally)
+            if tally.differing is not None:
+                break
+        return tally
+
+    def _try(self, case: Case, tally: Tally) -> None:
+        expected = self._reference(case.inputs, tally)
+        if expected is None:
+            parts = case.split()
+            tally.rejected += not parts
+            for part in parts:
+                if tally.differing is None:
+                    self._try(part, tally)
+            return
+        tally.runs += 1
+        difference, failure, actual = self.check(case.inputs, expected)
+        tally.elements += sum(np.size(v) for v in expected.values())
+        tally.max_ulp = max(tally.max_ulp, largest_ulp(expected, actual, self.outputs))
+        if difference is not None or failure is not None:
+            tally.differing = case
+
+    def _reference(self, inputs: Mapping[str, Any], tally: Tally | None = None) -> dict[str, Any] | None:
+        """Return the outputs of ``a``; nothing when it cannot run on these inputs, or a promise of it is broken."""
+        try:
+            expected, holds = execute(self.a, self.fa, inputs, self.dims, _MAX_STEPS, watch=True)
+        except TileggError as problem:
+            if tally is not None:
+                tally.refusal = problem
+            return None
+        return expected if holds else None
+
+    def report(self, tally: Tally, seed: int = 0, cases: int | None = None) -> Report:
+        """Return the report of all turns; a difference is made small. Raises the error of ``a`` if it never ran."""
+        numbers = (self.contract, seed, tally.runs, tally.rejected, tally.elements, tally.max_ulp)
+        if tally.differing is not None:
+            return Report(False, *numbers, self.minimise(tally.differing.inputs), cases)
+        if not tally.runs:
+            if tally.refusal is not None:
+                raise tally.refusal
             message = "no drawn input keeps the program's assumptions"
             raise error("TG030", message, hint="give the ranges of its inputs as facts")
-        return Report(True, self.contract, seed, runs, rejected, elements, worst)
+        return Report(True, *numbers, cases=cases)
 
     def check(
         self, inputs: Mapping[str, Any], expected: Mapping[str, Any]
@@ -230,13 +233,13 @@ class _Session:
 
     def differs(self, inputs: Mapping[str, Any]) -> tuple[Difference | None, Diagnostic | None]:
         """Return what is wrong on these inputs: nothing when ``a`` cannot run on them."""
-        try:
-            expected, holds = execute(self.a, self.fa, inputs, self.dims, _MAX_STEPS, watch=True)
-        except TileggError:
-            return None, None
-        return self.check(inputs, expected)[:2] if holds else (None, None)
+        expected = self._reference(inputs)
+        return (None, None) if expected is None else self.check(inputs, expected)[:2]
 
-    def minimise(self, inputs: dict[str, Any], first: Difference | None) -> Counterexample:
+    def minimise(self, inputs: dict[str, Any]) -> Counterexample:
+        """Return small inputs on which the programs still differ."""
+        first, _ = self.differs(inputs)
+
         def fails(trial: dict[str, Any]) -> bool:
             difference, failure = self.differs(trial)
             # A difference must stay one, and a failure a failure: else the search ends at another bug.

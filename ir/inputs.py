@@ -25,11 +25,11 @@ from .tilearray import Arr
 from .types import Dim, OpaqueType, PtrType, ScalarType, TensorType, TileType, Type
 
 #: Sizes tried for a dynamic dimension, often round ones.
-_SIZES = (16, 1, 32, 17, 8, 3, 64, 2)
+SIZES = (16, 1, 32, 17, 8, 3, 64, 2)
 #: Elements behind a pointer.
-_POINTED = 1024
+POINTED = 1024
 #: Values of INDEX scalars (offsets, sizes, trip counts) unless a domain says otherwise.
-_INDICES = (0, 1, 2, 3, 4, 7, 8, 16)
+INDICES = (0, 1, 2, 3, 4, 7, 8, 16)
 
 
 @dataclass(frozen=True)
@@ -124,75 +124,16 @@ def _types_in(block: Block) -> Iterator[Type]:
 # -- drawing -----------------------------------------------------------------------------------------------
 
 
-class Drawer:
-    """Draws inputs of one function: ``others`` are the dtypes whose boundaries matter."""
+class Pools:
+    """Kinds of hostile elements: ``others`` are the dtypes whose boundaries matter."""
 
-    def __init__(
-        self,
-        f: Function,
-        others: tuple[DType, ...],
-        domains: Mapping[str, Domain],
-        dims: Mapping[str, int],
-    ) -> None:
-        self.function, self.domains, self.dims = f, domains, dict(dims)
+    def __init__(self, others: tuple[DType, ...]) -> None:
         self.others = others
-        self.names = _dimension_names(f)
 
-    def draw(self, rng: np.random.Generator, turn: int) -> dict[str, Any]:
-        """Return inputs by parameter name: arrays in storage dtypes, Python numbers for scalars."""
-        sizes = dict(self.dims)
-        for name in self.names:
-            if name not in sizes:
-                sizes[name] = _SIZES[0] if turn % 2 == 0 else int(rng.choice(_SIZES))
-        out: dict[str, Any] = {}
-        for p in self.function.params:
-            if p.direction != "Out" or isinstance(p.value.type, PtrType):
-                value = self._parameter(p, sizes, rng, turn)
-                if value is not None:
-                    out[p.value.name] = value
-        return out
-
-    def _parameter(self, p: Param, sizes: Mapping[str, int], rng: np.random.Generator, turn: int) -> Any:
-        t, name = p.value.type, p.value.name
-        domain = self.domains.get(name, FREE)
-        match t:
-            case ScalarType(dtype=dtype):
-                if name in sizes:
-                    return sizes[name]
-                return self._scalar(dtype, domain, rng, turn)
-            case TensorType(shape=shape, dtype=dtype):
-                return self._array(shape, dtype, domain, sizes, rng, turn)
-            case TileType(dtype=dtype):
-                return self._array(t.valid_shape, dtype, domain, sizes, rng, turn)
-            case PtrType(dtype=dtype):
-                return self._array((_POINTED,), dtype, domain, sizes, rng, turn)
-            case OpaqueType():
-                return None
-        raise error("TG030", f"cannot draw a value for parameter {name}: {t}")
-
-    def _scalar(self, dtype: DType, domain: Domain, rng: np.random.Generator, turn: int) -> Any:
-        if dtype is INDEX or (dtype.is_int and turn % 2 == 0):
-            fitting = [i for i in _INDICES if domain.lo <= i <= domain.hi]
-            if fitting:
-                return int(rng.choice(fitting))
-        return decode(self._elements(1, dtype, domain, rng, turn), dtype)[0].item()
-
-    def _array(
-        self,
-        shape: tuple[Dim, ...],
-        dtype: DType,
-        domain: Domain,
-        sizes: Mapping[str, int],
-        rng: np.random.Generator,
-        turn: int,
-    ) -> Arr:
-        known = [evaluate(d, sizes) for d in shape]
-        extent = tuple(_SIZES[0] if n is None else max(n, 0) for n in known)
-        return self._elements(math.prod(extent), dtype, domain, rng, turn).reshape(extent)
-
-    def _elements(
+    def elements(
         self, count: int, dtype: DType, domain: Domain, rng: np.random.Generator, turn: int
     ) -> Arr:
+        """Return ``count`` elements inside the domain; every third turn mixes all kinds, the others keep to one."""
         pools = [_FLAVOURS[turn % len(_FLAVOURS)]] if turn % 3 else list(_FLAVOURS)
         shares = rng.multinomial(count, [1 / len(pools)] * len(pools))
         parts = [_POOLS[pool](self, int(n), dtype, rng) for pool, n in zip(pools, shares)]
@@ -244,7 +185,74 @@ class Drawer:
 
 
 _FLAVOURS = ("boundaries", "extremes", "usual", "scaled", "specials", "bits", "small")
-_POOLS = {name: getattr(Drawer, name) for name in _FLAVOURS}
+_POOLS = {name: getattr(Pools, name) for name in _FLAVOURS}
+
+
+class Drawer(Pools):
+    """Draws inputs of one function: ``others`` are the dtypes whose boundaries matter."""
+
+    def __init__(
+        self,
+        f: Function,
+        others: tuple[DType, ...],
+        domains: Mapping[str, Domain],
+        dims: Mapping[str, int],
+    ) -> None:
+        super().__init__(others)
+        self.function, self.domains, self.dims = f, domains, dict(dims)
+        self.names = _dimension_names(f)
+
+    def draw(self, rng: np.random.Generator, turn: int) -> dict[str, Any]:
+        """Return inputs by parameter name: arrays in storage dtypes, Python numbers for scalars."""
+        sizes = dict(self.dims)
+        for name in self.names:
+            if name not in sizes:
+                sizes[name] = SIZES[0] if turn % 2 == 0 else int(rng.choice(SIZES))
+        out: dict[str, Any] = {}
+        for p in self.function.params:
+            if p.direction != "Out" or isinstance(p.value.type, PtrType):
+                value = self._parameter(p, sizes, rng, turn)
+                if value is not None:
+                    out[p.value.name] = value
+        return out
+
+    def _parameter(self, p: Param, sizes: Mapping[str, int], rng: np.random.Generator, turn: int) -> Any:
+        t, name = p.value.type, p.value.name
+        domain = self.domains.get(name, FREE)
+        match t:
+            case ScalarType(dtype=dtype):
+                if name in sizes:
+                    return sizes[name]
+                return self._scalar(dtype, domain, rng, turn)
+            case TensorType(shape=shape, dtype=dtype):
+                return self._array(shape, dtype, domain, sizes, rng, turn)
+            case TileType(dtype=dtype):
+                return self._array(t.valid_shape, dtype, domain, sizes, rng, turn)
+            case PtrType(dtype=dtype):
+                return self._array((POINTED,), dtype, domain, sizes, rng, turn)
+            case OpaqueType():
+                return None
+        raise error("TG030", f"cannot draw a value for parameter {name}: {t}")
+
+    def _scalar(self, dtype: DType, domain: Domain, rng: np.random.Generator, turn: int) -> Any:
+        if dtype is INDEX or (dtype.is_int and turn % 2 == 0):
+            fitting = [i for i in INDICES if domain.lo <= i <= domain.hi]
+            if fitting:
+                return int(rng.choice(fitting))
+        return decode(self.elements(1, dtype, domain, rng, turn), dtype)[0].item()
+
+    def _array(
+        self,
+        shape: tuple[Dim, ...],
+        dtype: DType,
+        domain: Domain,
+        sizes: Mapping[str, int],
+        rng: np.random.Generator,
+        turn: int,
+    ) -> Arr:
+        known = [evaluate(d, sizes) for d in shape]
+        extent = tuple(SIZES[0] if n is None else max(n, 0) for n in known)
+        return self.elements(math.prod(extent), dtype, domain, rng, turn).reshape(extent)
 
 
 @cache

@@ -176,7 +176,7 @@ def test_terminal_gets_colour_unless_told_not_to(tmp_path):
 
 def test_terminal_shows_progress_and_wipes_it(tmp_path):
     shown = on_terminal("equiv", EXAMPLES / "fp4.py", EXAMPLES / "fp4.py", "--samples", "20")
-    assert "inputs 7/20" in shown and shown.endswith("\r\x1b[K")
+    assert "runs [########................] 7/20, " in shown and shown.endswith("\r\x1b[K")
     assert on_terminal("equiv", EXAMPLES / "fp4.py", EXAMPLES / "fp4.py", "--samples", "2", "-q") == ""
 
 

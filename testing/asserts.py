@@ -1,0 +1,122 @@
+"""Assertions for tests: that two programs are equal, that a lowering computes what the program says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import Any
+
+from ..ir.compare import output_dtypes
+from ..ir.equivalence import Report
+from ..ir.interp import entry
+from ..ir.program import Program
+from ..ir.types import PtrType, ScalarType, TensorType, TileType
+from .exhaustive import LIMIT
+from .fanout import Progress, compare_programs
+from .given import Given, as_program
+from .lowering import LoweringReport, check_assembly, check_lowering
+from .reproduce import as_python
+
+
+class NotEquivalent(AssertionError):
+    """Two programs differ; ``report`` has the counterexample's inputs and both values."""
+
+    def __init__(self, message: str, report: Report) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+def assert_equivalent(
+    a: Given,
+    b: Given,
+    *,
+    contract: str = "exact",
+    inputs: int = 64,
+    seed: int = 0,
+    facts: Mapping[str, Any] | None = None,
+    dims: Mapping[str, int] | None = None,
+    function: str | None = None,
+    exhaustive: bool = False,
+    limit: int = LIMIT,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Fail with a small counterexample when two programs differ; return the report when they do not.
+
+    ``a`` is the reference; both may be anything :func:`~tilegg.testing.given.as_program` takes. ``contract``: ``exact``
+    (bit for bit; the sign of zero counts, the payload of NaN does not) or ``ulp:N``. ``inputs``: how many are drawn;
+    ``exhaustive``: every input instead. ``facts``: what parameters may hold, ``(lo, hi)`` or ``"finite"`` by name;
+    promises of ``a`` (``assume``) count too. ``dims``: dynamic dimensions. ``executor``: who does the runs (threads,
+    processes, a cluster); the result does not depend on it. ``progress``: called with the runs done and their number.
+
+    Raises :class:`NotEquivalent`; :class:`~tilegg.TileggError` for programs that do not verify, with the diagnostics.
+    """
+    __tracebackhide__ = True
+    first, second = as_program(a, "the first program"), as_program(b, "the second program")
+    report = compare_programs(
+        first, second, contract=contract, inputs=inputs, seed=seed, facts=facts, dims=dims, function=function,
+        exhaustive=exhaustive, limit=limit, executor=executor, progress=progress,
+    )  # fmt: skip
+    if not report.equal:
+        raise NotEquivalent(f"{report.render()}\n{_again(report, first, function, ('a', 'b'))}", report)
+    return report
+
+
+def assert_lowering_correct(
+    program: Given,
+    arch: str | tuple[str, ...] | list[str] = "",
+    *,
+    contract: str = "faithful",
+    within: str = "exact",
+    assembly: bool = True,
+    **options: Any,
+) -> list[LoweringReport]:
+    """Fail with a small counterexample when a lowered program computes something else than the program.
+
+    ``program``: anything :func:`~tilegg.testing.given.as_program` takes. ``arch``: a target or several (default: all
+    there are). ``contract``: that of the lowering. Casts that may round twice and composites computed by recipes are
+    put back first, since they differ on purpose; the report lists them. ``within``: how near results must be, ``exact``
+    or ``ulp:N``. The lowered program is also run with what the target's conversions do, and, unless ``assembly`` is
+    false, written as assembly that must read back and verify. Other options: see :func:`assert_equivalent`.
+
+    Raises :class:`NotEquivalent`; :class:`~tilegg.TileggError` for a program that does not verify, or that cannot be
+    lowered or written for the target.
+    """
+    __tracebackhide__ = True
+    from ..rules.target import target_names
+
+    given = as_program(program)
+    reports = []
+    for name in [arch] if isinstance(arch, str) and arch else (arch or target_names()):
+        report = check_lowering(given, name, contract=contract, within=within, **options)
+        for what, found in report.failed():
+            hint = "\nleft-out roundings: say within='ulp:N'" if contract == "contracted" and within == "exact" else ""
+            text = _again(found, given, options.get("function"), ("program", "lowered"))
+            raise NotEquivalent(f"{name}, {what}: {found.render()}\n{text}{hint}", found)
+        if report.unknown:
+            raise AssertionError("; ".join(report.unknown))
+        if assembly:
+            check_assembly(report.lowered)
+        reports.append(report)
+    return reports
+
+
+def _again(report: Report, program: Program, function: str | None, names: tuple[str, str]) -> str:
+    """Return how to see the difference again."""
+    found = report.counterexample
+    assert found is not None
+    f = entry(program, function)
+    dtypes = {
+        p.value.name: p.value.type.dtype for p in f.params
+        if isinstance(p.value.type, TensorType | TileType | ScalarType | PtrType)
+    }  # fmt: skip
+    inputs = as_python(found, dtypes)
+    lines = ["  to reproduce:"]
+    if inputs is None:
+        lines.append("    inputs = error.report.counterexample.inputs  # of the NotEquivalent raised")
+    else:
+        lines += ["    from tilegg.testing import elements_of", f"    inputs = {inputs}"]
+    where = f", function={function!r}" if function else ""
+    output = found.difference.output if found.difference else next(iter(output_dtypes(f)), "out")
+    lines += [f"    tilegg.run({name}, inputs{where})[{output!r}]" for name in names]
+    return "\n".join(lines)

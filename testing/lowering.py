@@ -1,0 +1,170 @@
+"""Does a lowered program compute what the program says, and is its assembly well formed?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..extract.audit import LoweringAudit, as_hardware
+from ..extract.faithful import InexactCast, RecipeUse, exact_form, inexact_casts, recipe_uses
+from ..extract.lower import lower
+from ..extract.lowered import Lowered
+from ..ir.diagnostics import error
+from ..ir.equivalence import Report
+from ..ir.interp import entry
+from ..ir.program import Op, Program, walk
+from ..rules.target import Target, load_target
+from .exhaustive import LIMIT
+from .fanout import Progress, compare_programs
+
+
+@dataclass(frozen=True)
+class LoweringReport:
+    """What a test of a lowering found, by function.
+
+    ``functions``: the program against the lowered one, in which the conversions and composites stand again that it
+    computes another way on purpose (``inexact``, ``recipes``). ``acting``: the lowered program as written against what
+    the target's instructions do with its casts; bit for bit. ``unknown``: casts the target does not have.
+    """
+
+    lowered: Lowered
+    functions: dict[str, Report]
+    acting: dict[str, Report]
+    inexact: tuple[InexactCast, ...]
+    recipes: tuple[RecipeUse, ...]
+    unknown: tuple[str, ...] = field(default=())
+
+    @property
+    def ok(self) -> bool:
+        """True when nothing differs."""
+        return not self.unknown and all(r.equal for r in (*self.functions.values(), *self.acting.values()))
+
+    def failed(self) -> list[tuple[str, Report]]:
+        """Return what differs: the function with what was compared, and the report."""
+        pairs = [(f"{n} and its lowering", r) for n, r in self.functions.items()]
+        pairs += [(f"the lowered {n} and what the target does", r) for n, r in self.acting.items()]
+        return [(what, r) for what, r in pairs if not r.equal]
+
+    def render(self) -> str:
+        """Return the text form."""
+        arch = self.lowered.arch
+        lines = [f"{name} on {arch}: {report.render()}" for name, report in self.functions.items()]
+        lines += [f"{n} on {arch}, as the target acts: {r.render()}" for n, r in self.acting.items() if not r.equal]
+        lines += list(self.unknown)
+        if self.inexact:
+            lines.append(f"apart from {_count(self.inexact, 'cast')} that may round twice:")
+            lines += [f"  {c.span or c.function}: {c.render()}" for c in self.inexact]
+        if self.recipes:
+            lines.append(f"apart from {_count(self.recipes, 'composite')} computed by recipes:")
+            lines += [f"  {c.span or c.function}: {c.render()}" for c in self.recipes]
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the stable JSON object."""
+        return {
+            "schema": 1,
+            "ok": self.ok,
+            "arch": self.lowered.arch,
+            "contract": self.lowered.contract,
+            "functions": [{"name": name, **r.to_json()} for name, r in self.functions.items()],
+            "acting": [{"name": name, **r.to_json()} for name, r in self.acting.items()],
+            "inexact": [cast.to_json() for cast in self.inexact],
+            "recipes": [use.to_json() for use in self.recipes],
+        }
+
+
+def _count(things: tuple[Any, ...], noun: str) -> str:
+    return f"{len(things)} {noun}{'s' * (len(things) != 1)}"
+
+
+def check_lowering(
+    program: Program,
+    arch: str = "",
+    *,
+    lowered: Lowered | None = None,
+    contract: str = "faithful",
+    within: str = "exact",
+    inputs: int = 64,
+    seed: int = 0,
+    facts: Mapping[str, Any] | None = None,
+    dims: Mapping[str, int] | None = None,
+    function: str | None = None,
+    exhaustive: bool = False,
+    limit: int = LIMIT,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> LoweringReport:
+    """Lower a program for a target and compare it with its lowering, every function that no other calls.
+
+    ``lowered``: what :func:`tilegg.lower` gave for the program, when it is there already. ``within``: how near results
+    have to be, ``exact`` or ``ulp:N``; the contract ``contracted`` leaves roundings out, so that it needs the latter.
+    The rest is as for :func:`~tilegg.testing.fanout.compare_programs`. Facts that name no parameter of a function are
+    left out for that function.
+
+    Raises what lowering raises for what the target cannot do.
+    """
+    made = lower(program, arch, contract=contract) if lowered is None else lowered
+    ideal = exact_form(made)
+    acting, unknown = _acting(made)
+    names = entry_names(program, function)
+    functions: dict[str, Report] = {}
+    acted: dict[str, Report] = {}
+    known = {n: {p.value.name for p in program.function(n).params} for n in names}
+    for name in names:
+        # A fact for another function is left out here; one for none stays, and is refused.
+        others = set().union(*known.values()) - known[name]
+        options: dict[str, Any] = {
+            "inputs": inputs, "seed": seed, "dims": dims, "function": name, "exhaustive": exhaustive, "limit": limit,
+            "executor": executor, "progress": progress,
+            "facts": {k: v for k, v in (facts or {}).items() if k not in others},
+        }  # fmt: skip
+        functions[name] = compare_programs(program, ideal, contract=within, **options)
+        if acting is not None and functions[name].equal:
+            acted[name] = compare_programs(made.program, acting, **options)
+    return LoweringReport(made, functions, acted, inexact_casts(made), recipe_uses(made), unknown)
+
+
+def entry_names(program: Program, name: str | None) -> list[str]:
+    """Return the functions to test: the named one, or all that no other calls."""
+    if name is not None:
+        return [entry(program, name).name]
+    ops = [s for f in program.functions for s in walk(f.body) if isinstance(s, Op)]
+    called = {s.attrs.get("callee") for s in ops if s.name in ("call", "pto.simt_launch")}
+    return [f.name for f in program.functions if f.name not in called] or [f.name for f in program.functions]
+
+
+def _acting(made: Lowered) -> tuple[Program | None, tuple[str, ...]]:
+    """Return the lowered program with what the target's conversions do in place of what is asked of them."""
+    target = made.target
+    if target is None or not any(s.name == "tile.cast" for f in made.program.functions for s in _ops(f.body)):
+        return None, ()
+    found = LoweringAudit()
+    functions = tuple(as_hardware(f, target, found) for f in made.program.functions)
+    if found.problems:
+        return None, tuple(found.problems)
+    program = replace(made.program, functions=functions)
+    return (None if program == made.program else program), ()
+
+
+def _ops(body: Any) -> list[Op]:
+    return [s for s in walk(body) if isinstance(s, Op)]
+
+
+def check_assembly(made: Lowered, target: str | Target | None = None) -> str:
+    """Write the assembly of a lowered program, read it back and verify it; return it.
+
+    Raises the emitter's diagnostics (TG023 for what cannot be written) and those of the dialect's verifier; TG090 when
+    the text read back is another program.
+    """
+    from ..codegen.emit import emit
+    from ..codegen.pto import api as pto
+
+    machine = load_target(target) if isinstance(target, str) else target or made.target
+    text = emit(made, machine)
+    again = pto.parse_pto(text)
+    pto.verify_pto(again)
+    if pto.print_pto(again) != text:
+        raise error("TG090", "the assembly, read back and written again, is another text")
+    return text

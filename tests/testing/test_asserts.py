@@ -1,0 +1,194 @@
+"""The assertions: wrong programs are found with a small counterexample, equal ones pass, broken ones are diagnosed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tilegg
+from testing_kernels import cast, kernel
+from tilegg import Builder, TileggError
+from tilegg.extract import lower as lower_module
+from tilegg.ir.dtypes import FP32
+from tilegg.ir.program import Op, Program, Value
+from tilegg.ir.types import tensor
+from tilegg.testing import NotEquivalent, as_program, assert_equivalent, assert_lowering_correct, elements_of
+
+
+def difference(a: object, b: object, **options: object) -> NotEquivalent:
+    with pytest.raises(NotEquivalent) as caught:
+        assert_equivalent(a, b, **options)  # type: ignore[arg-type]
+    return caught.value
+
+
+class TestWrongProgramsAreFound:
+    @pytest.mark.parametrize("exhaustive", [False, True])
+    def test_another_round_mode(self, exhaustive: bool) -> None:
+        found = difference(cast("FP16", "INT8 rint"), cast("FP16", "INT8 round"), exhaustive=exhaustive)
+        (place,) = found.report.counterexample.places
+        assert abs(place.element.value) % 1 == 0.5
+
+    def test_double_rounding(self) -> None:
+        found = difference(cast("FP32", "INT8"), cast("FP32", "FP16", "INT8"), facts={"x": (-127, 127)})
+        (place,) = found.report.counterexample.places
+        wrong = found.report.counterexample.difference
+        assert wrong.expected.value == np.rint(place.element.value) != wrong.actual.value
+
+    def test_the_sign_of_zero(self) -> None:
+        found = difference(kernel("FP32", "FP32", "r = pl.tile.adds(t, 0.0)"), kernel("FP32", "FP32", "r = t"))
+        assert [p.element.bits for p in found.report.counterexample.places] == [0x80000000]
+        assert_equivalent(
+            kernel("FP32", "FP32", "r = pl.tile.adds(t, 0.0)"), kernel("FP32", "FP32", "r = t"), contract="ulp:0"
+        )
+
+    def test_nan_that_is_eaten(self) -> None:
+        zero, product = (kernel("FP16", "FP16", f"r = {e}") for e in ("pl.tile.sub(t, t)", "pl.tile.muls(t, 0.0)"))
+        assert_equivalent(kernel("FP16", "FP16", "r = pl.tile.muls(pl.tile.abs(t), 0.0)"), zero, exhaustive=True)
+        found = difference(zero, product, exhaustive=True, facts={"x": "finite"})
+        assert found.report.counterexample.difference.actual.bits == 0x8000
+
+    def test_overflow(self) -> None:
+        on, off = (
+            kernel("INT16", "INT8", f"r = pl.tile.cast(t, target_type=pl.INT8, mode='trunc', saturation_mode='{word}')")
+            for word in ("on", "off")
+        )
+        found = difference(on, off, exhaustive=True)
+        (place,) = found.report.counterexample.places
+        assert not -128 <= place.element.value <= 127
+        assert_equivalent(on, off, facts={"x": (-128, 127)}, exhaustive=True)
+
+    def test_a_second_program_that_fails(self) -> None:
+        wide = kernel("FP32", "FP32", "r = t")
+        late = wide.replace("[0, 0], [16, 64]", "[8, 0], [16, 64], valid_shape=[16, 64]")
+        with pytest.raises(NotEquivalent, match="second program fails"):
+            assert_equivalent(wide, late)
+
+
+class TestMessage:
+    FOUND = (cast("FP32", "BF16", "FP32"), cast("FP32", "BF16 round", "FP32"))
+
+    def test_it_names_both_values_their_distance_and_the_input(self) -> None:
+        text = str(difference(*self.FOUND))
+        assert re.search(r"x\[\d+, \d+\] = \S+ \(0x\w{8}\)", text) and "expected" in text and "ulp apart" in text
+
+    def test_what_it_says_to_run_shows_the_difference(self) -> None:
+        error = difference(*self.FOUND)
+        lines = [line.strip() for line in str(error).partition("to reproduce:")[2].splitlines() if line.strip()]
+        names = {"tilegg": tilegg, **dict(zip("ab", map(tilegg.parse, self.FOUND)))}
+        exec("\n".join(lines[:2]), names)
+        (first, second), where = (eval(line, names) for line in lines[2:]), error.report.counterexample.difference.index
+        assert first[where] != second[where] and (first != second).sum() == 1
+        assert np.array_equal(names["inputs"]["x"], error.report.counterexample.inputs["x"])
+
+    def test_equal_programs_give_the_report(self) -> None:
+        report = assert_equivalent(self.FOUND[0], self.FOUND[0], inputs=5, seed=3)
+        assert (report.equal, report.runs, report.seed) == (True, 5, 3)
+
+    def test_codes_become_elements(self) -> None:
+        assert elements_of("BF16", (2, 2), 0x3F80, {(1, 0): 0x4000}).astype(float).tolist() == [[1, 1], [2, 1]]
+        assert elements_of("INT4", (2,), 0xF).tolist() == [-1, -1]
+
+
+class TestWhatIsAProgram:
+    def test_text_path_program_function_builder_and_lowering(self, tmp_path) -> None:
+        text = kernel("FP32", "FP32", "r = pl.tile.muls(t, 2.0)")
+        path = tmp_path / "k.py"
+        path.write_text(text)
+        program = tilegg.parse(text)
+
+        def doubled(b: Builder) -> None:
+            x, out = b.param("x", tensor([16, 64], FP32)), b.param("out", tensor([16, 64], FP32), "Out")
+            b.ret(b.tile.store(b.tile.muls(b.tile.load(x, [0, 0], [16, 64]), 2.0), [0, 0], out))
+
+        builder = Builder("other")
+        doubled(builder)
+        forms = [text, path, str(path), program, program.functions[0], doubled, builder, lambda b: builder]
+        for form in [*forms, tilegg.lower(program, "a5")]:
+            assert assert_equivalent(text, form, inputs=3).equal
+
+    def test_text_that_does_not_parse(self) -> None:
+        with pytest.raises(TileggError) as caught:
+            assert_equivalent(kernel("FP32", "FP33", "r = t"), kernel("FP32", "FP32", "r = t"))
+        (found,) = caught.value.diagnostics
+        assert found.code == "TG004" and found.span.file == "the first program"
+
+    def test_programs_that_do_not_verify(self) -> None:
+        good = tilegg.parse(kernel("FP32", "FP32", "r = pl.tile.muls(t, 2.0)"))
+        (f,) = good.functions
+        body = [replace(s, operands=(Value("y", s.result.type), s.operands[1])) if s.name == "tile.muls" else s
+                for s in f.body.statements if isinstance(s, Op)]  # fmt: skip
+        statements = (*body, f.body.statements[-1])
+        broken = Program("", (replace(f, body=replace(f.body, statements=statements)),))
+        for call in (lambda: assert_equivalent(good, broken), lambda: assert_lowering_correct(broken, "a5")):
+            with pytest.raises(TileggError) as caught:
+                call()
+            assert caught.value.diagnostics[0].code == "TG009"
+
+    def test_what_is_none(self, tmp_path) -> None:
+        for wrong, code in ((7, "TG030"), (tmp_path / "no.py", "TG013"), ("no line break", "TG013")):
+            with pytest.raises(TileggError) as caught:
+                as_program(wrong)
+            assert caught.value.diagnostics[0].code == code
+
+
+class TestLowerings:
+    def test_every_target_by_default(self) -> None:
+        reports = assert_lowering_correct(cast("FP32", "INT32", "FP16 round", "INT8 trunc"), inputs=8)
+        assert [r.lowered.arch for r in reports] == ["a2a3", "a5"]
+
+    def test_inexact_casts_and_recipes_are_put_back(self) -> None:
+        (report,) = assert_lowering_correct(cast("INT32", "BF16"), "a5", inputs=8)
+        assert [c.direct.result.type.dtype.name for c in report.inexact] == ["BF16"] and report.acting["k"].equal
+        text = kernel("FP32", "FP32", "s = pl.tile.sin(t)", "c = pl.tile.cos(t)",
+                      "r = pl.tile.sin(pl.tile.add(s, c))")  # fmt: skip
+        for contract in ("exact", "faithful"):
+            for report in assert_lowering_correct(text, contract=contract, inputs=8):
+                assert [u.direct.name for u in report.recipes] == ["tile.sin", "tile.cos", "tile.sin"]
+                assert "error at most" in report.render() and len(report.to_json()["recipes"]) == 3
+
+    def test_what_the_target_does_with_casts_is_compared(self) -> None:
+        (report,) = assert_lowering_correct(cast("BF16", "FP32", "FP8E4M3FN"), "a5", exhaustive=True)
+        assert report.functions["k"].cases == report.acting["k"].cases == 65536
+
+    @pytest.mark.parametrize("name", ["mode", "operand"])
+    def test_a_wrong_lowering_is_found(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        right = lower_module.lower
+
+        def wrong(program, *args, **options):
+            made = right(program, *args, **options)
+            (f,) = made.program.functions
+            changed = replace(f, body=replace(f.body, statements=tuple(map(broken, f.body.statements))))
+            return replace(made, program=replace(made.program, functions=(changed,)))
+
+        def broken(s):
+            if name == "mode" and isinstance(s, Op) and s.name == "tile.cast":
+                return replace(s, attrs={**s.attrs, "mode": "floor"})
+            if name == "operand" and isinstance(s, Op) and s.name == "tile.sub":
+                return replace(s, operands=s.operands[::-1])
+            return s
+
+        monkeypatch.setattr("tilegg.testing.lowering.lower", wrong)
+        lines = ("u = pl.tile.cast(t, target_type=pl.FP16, mode='rint')", "w = pl.tile.muls(u, 3.0)",
+                 "r = pl.tile.sub(u, w)")  # fmt: skip
+        with pytest.raises(NotEquivalent, match=r"a5, k and its lowering: the programs differ"):
+            assert_lowering_correct(kernel("FP32", "FP16", *lines), "a5")
+
+    @pytest.mark.parametrize("arch", ["a2a3", "a5"])
+    def test_left_out_roundings_need_a_bound(self, arch: str) -> None:
+        text = kernel("FP32", "FP32", "r = pl.tile.add(pl.tile.muls(t, 3.1), t)")
+        assert_lowering_correct(text, arch, contract="exact")
+        with pytest.raises(NotEquivalent, match="left-out roundings: say within='ulp:N'"):
+            assert_lowering_correct(text, arch, contract="contracted")
+        assert_lowering_correct(text, arch, contract="contracted", within="ulp:1")
+
+    def test_what_a_target_cannot_do_is_diagnosed(self) -> None:
+        with pytest.raises(TileggError) as caught:
+            assert_lowering_correct(cast("FP32", "FP4"), "a2a3")
+        assert caught.value.diagnostics[0].code == "TG020"
+
+    def test_facts_name_parameters(self) -> None:
+        with pytest.raises(TileggError) as caught:
+            assert_lowering_correct(cast("FP32", "FP16"), "a5", facts={"y": (0, 1)})
+        assert caught.value.diagnostics[0].code == "TG030"
