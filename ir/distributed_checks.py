@@ -7,12 +7,14 @@ target has is known only here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from .deferred import deferred_problems
 from .diagnostics import Diagnostic
+from .dtypes import BF16
+from .lane_writes import lane_problems
 from .levels import HOST, INCORE, level_of
 from .op import OPS
-from .ops.distributed_rules import atomic_add_problem
 from .program import Block, For, Function, Op, Program, Value, While, inner_blocks
 from .types import Dim, TensorType, shape_text
 
@@ -23,11 +25,20 @@ _DEVICE_ONLY = (
 )  # fmt: skip
 
 
-def distributed_problems(program: Program, *, target: str | None = None, cores: int | None = None) -> list[Diagnostic]:
+@dataclass(frozen=True)
+class Limits:
+    """What a target has for distributed operations: its vector cores, the limit of a host allreduce's ``core_num``,
+    and whether its stores add BF16 atomically."""
+
+    name: str
+    vector_cores: int
+    bf16_atomic_add: bool
+
+
+def distributed_problems(program: Program, limits: Limits | None = None) -> list[Diagnostic]:
     """Return what is wrong with the distributed operations of a program; an empty list when nothing is.
 
-    ``target``: also check atomic adds against that target's dtypes. ``cores``: the vector cores a chip has, the limit
-    of a host allreduce's ``core_num``.
+    ``limits``: also what the target does not have.
     """
     found: list[Diagnostic] = []
     for f in program.functions:
@@ -35,12 +46,25 @@ def distributed_problems(program: Program, *, target: str | None = None, cores: 
         for s, in_loop in _operations(f.body):
             found += _placed(s, level)
             if s.name == "pld.tensor.allreduce":
-                found += _allreduce(s, level, cores)
+                found += _allreduce(s, level)
             if s.name == "pld.tensor.all_to_all_v" and level == HOST:
                 found += _host_exchange(f, s, in_loop)
-            if target is not None and s.attrs.get("atomic") == "add":
-                found += _atomic(s, target)
         found += deferred_problems(f)
+        found += lane_problems(f)
+    return found if limits is None else found + limit_problems(program, limits)
+
+
+def limit_problems(program: Program, limits: Limits) -> list[Diagnostic]:
+    """Return which distributed operations of a program go beyond what a target has."""
+    found: list[Diagnostic] = []
+    for f in program.functions:
+        for s, _ in _operations(f.body):
+            count = s.attrs.get("core_num", 1)
+            if s.name == "pld.tensor.allreduce" and level_of(f) == HOST and count > limits.vector_cores:
+                what = f"asks for {count} cores, a chip of {limits.name} has {limits.vector_cores} vector cores"
+                found.append(_problem("TG050", s, what))
+            if s.attrs.get("atomic") == "add":
+                found += _atomic(s, limits)
     return found
 
 
@@ -70,14 +94,11 @@ def _problem(code: str, s: Op, what: str, reason: str = "", hint: str = "") -> D
 # -- allreduce -----------------------------------------------------------------------------------------------
 
 
-def _allreduce(s: Op, level: str, cores: int | None) -> list[Diagnostic]:
+def _allreduce(s: Op, level: str) -> list[Diagnostic]:
     count, ring = s.attrs.get("core_num", 1), s.attrs.get("mode") == "ring"
     signal = s.operands[1]
     found = []
-    if level == HOST:
-        if cores is not None and count > cores:
-            found.append(_problem("TG050", s, f"asks for {count} cores, the chip has {cores}"))
-    else:
+    if level != HOST:
         if count != 1:
             hint = "put it into pl.spmd(...) to use several cores"
             found.append(_problem("TG050", s, f"has core_num = {count} inside a kernel", "", hint))
@@ -153,10 +174,12 @@ def _is_window(o: object) -> bool:
     return isinstance(o, Value) and isinstance(o.type, TensorType) and o.type.is_window
 
 
-def _atomic(s: Op, target: str) -> list[Diagnostic]:
+def _atomic(s: Op, limits: Limits) -> list[Diagnostic]:
     into = next((o for o in s.operands if isinstance(o, Value) and isinstance(o.type, TensorType)), None)
     if s.name == "pld.tensor.remote_store":
         into = s.operands[1] if isinstance(s.operands[1], Value) else None
-    why = atomic_add_problem(into.type.dtype, target) if into is not None and isinstance(into.type, TensorType) else ""
-    return [_problem("TG022", s, f"is not legal on {target}", why)] if why else []
+    if into is None or not isinstance(into.type, TensorType) or into.type.dtype is not BF16 or limits.bf16_atomic_add:
+        return []
+    why, hint = "only the stores of Ascend910B and C add BF16", "accumulate in FP32"
+    return [_problem("TG022", s, f"adds BF16 atomically, which {limits.name} cannot", why, hint)]
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ..ir.diagnostics import Diagnostic, error
+from ..ir.diagnostics import Diagnostic, TileggError, error
+from ..ir.distributed_checks import Limits, limit_problems
 from ..ir.levels import INCORE, level_of
 from ..ir.op import OPS
 from ..ir.program import (
@@ -65,12 +66,23 @@ def expand(program: Program, target: Target | None = None, remarks: list[Diagnos
     """Return the program with every expansion applied; the same object when there is none to apply.
 
     ``remarks`` takes what the recipes have to say about their choices. Raises TG022 at an operation whose instruction
-    the target lacks, and TG008, TG050 or TG053 at a collective in a form that is not supported.
+    the target lacks, or that adds atomically what its stores cannot, and TG008, TG050 or TG053 at a collective in a
+    form that is not supported.
     """
+    if target is not None:
+        beyond = limit_problems(program, limits_of(target))
+        if beyond:
+            raise TileggError(*beyond)
     functions = tuple(_function(f, target, remarks) for f in program.functions)
     if all(a is b for a, b in zip(functions, program.functions)):
         return program
     return replace(program, functions=functions)
+
+
+def limits_of(target: Target) -> Limits:
+    """Return what a target has for distributed operations."""
+    cores, adds = target.hardware["vector_cores"].value, target.capabilities["bf16_atomic_add"].value
+    return Limits(target.name, int(cores), bool(adds))
 
 
 def _function(f: Function, target: Target | None, remarks: list[Diagnostic] | None) -> Function:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import networkx as nx
 
 from ...ir.program import Program
+from ...ir.ranks_events import format_schedule
 from ...ir.ranks_memory import Cell
 from .cells import Graph, Use, uses_of
 from .report import Expect, SignalFinding, Witness
@@ -43,9 +44,12 @@ def hangs(program: Program, graph: Graph, relaxed: Unrolled | None) -> Iterator[
 
 
 def _witness(graph: Graph, stuck: list[Stuck]) -> Witness:
-    u = graph.u
+    u, expect = graph.u, Expect("stuck", tuple(s.rank for s in stuck))
+    if any(s.word == "eq" or (s.cell in graph.uses and graph.uses[s.cell].sets) for s in stuck):
+        # What such a cell holds depends on the schedule: only the whole run is known to end here.
+        return Witness(u.setting, format_schedule([c for _, cs in u.choices for c in cs]), expect)
     numbers = [u.by_rank[s.rank][-1] for s in stuck if u.by_rank[s.rank]]
-    return witness_of(graph, graph.past(numbers), Expect("stuck", tuple(s.rank for s in stuck)))
+    return witness_of(graph, graph.past(numbers), expect)
 
 
 def _base(graph: Graph, word: str, message: str, stuck: list[Stuck], **more: object) -> SignalFinding:

@@ -110,6 +110,8 @@ def _deferred(graph: Graph, use: Use) -> Iterator[SignalFinding]:
 def _stale(graph: Graph, use: Use) -> SignalFinding | None:
     """A wait that needs no more than an earlier one took, while a later credit is waited for by nobody."""
     found = needs(use, graph.u)
+    if use.sets:
+        return _set_again(graph, use)
     highest = max((need for _, need in found), default=0)
     if not use.credits or use.total <= max(highest, 0):
         return None
@@ -121,9 +123,25 @@ def _stale(graph: Graph, use: Use) -> SignalFinding | None:
     return None
 
 
-def _stale_finding(graph: Graph, use: Use, n: int, earlier: int, taken: int) -> SignalFinding:
+def _set_again(graph: Graph, use: Use) -> SignalFinding | None:
+    """A flag that is set once more to a value it has: the wait for that is satisfied by the first time."""
+    given = [entry for entries in use.credits.values() for entry in entries]
+    taken, last = 0, -1
+    for n, need in needs(use, graph.u):
+        if last >= 0 and need <= taken:
+            again = [m for m, value in given if value == taken]
+            if len(again) > 1 and not graph.before(again[-1], n):
+                return _stale_finding(graph, use, n, last, taken, again[-1])
+        taken, last = max(taken, need), n
+    return None
+
+
+def _stale_finding(
+    graph: Graph, use: Use, n: int, earlier: int, taken: int, meant: int | None = None
+) -> SignalFinding:  # fmt: skip
     u = graph.u
-    meant = next((m for given in use.credits.values() for m, total in given if total > max(taken, 0)), None)
+    if meant is None:
+        meant = next((m for given in use.credits.values() for m, total in given if total > max(taken, 0)), None)
     also = () if earlier < 0 else (earlier,)
     reason = "its credit was taken by an earlier wait and not retired" if also else "it passes on an unused cell"
     base = finding(

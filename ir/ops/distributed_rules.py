@@ -12,10 +12,8 @@ from ..program import Const
 from ..types import Dim, ScalarType, TensorType, shape_text, static
 from ._result import dims_of
 
-#: Element types the stores of the hardware can add atomically; BF16 on Ascend910B alone (AtomicAddDtypeValid).
+#: Element types the stores of the hardware can add atomically; BF16 on some targets alone (``bf16_atomic_add``).
 ATOMIC_ADD_DTYPES = (FP32, BF16, FP16, INT32, INT16, INT8)
-#: Where an atomic add of a dtype exists, for the dtypes that not every target has.
-ATOMIC_ADD_TARGETS = {BF16: ("a2", "a3", "a2a3")}
 #: Element types of the reducing collectives.
 REDUCED_DTYPES = (FP16, FP32)
 
@@ -70,14 +68,6 @@ def require_atomic(call: Call, dtype: DType) -> None:
     if call.attr("atomic") == "add" and dtype not in ATOMIC_ADD_DTYPES:
         known = ", ".join(d.name for d in ATOMIC_ADD_DTYPES)
         call.fail("TG007", f"there is no atomic add of {dtype.name}", hint=f"dtypes with one: {known}")
-
-
-def atomic_add_problem(dtype: DType, target: str) -> str:
-    """Return why ``target`` has no atomic add of ``dtype``, or an empty string."""
-    if dtype not in ATOMIC_ADD_DTYPES:
-        return f"there is no atomic add of {dtype.name}"
-    homes = ATOMIC_ADD_TARGETS.get(dtype)
-    return "" if homes is None or target in homes else f"atomic add of {dtype.name} exists on A2/A3 only"
 
 
 def require_signal(call: Call, i: int) -> TensorType:

@@ -6,12 +6,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from tilegg.ir.distributed_checks import distributed_problems, ring_signal_problem
+from tilegg.extract.lower import lower
+from tilegg.ir.diagnostics import TileggError
+from tilegg.ir.distributed_checks import Limits, distributed_problems, ring_signal_problem
 from tilegg.ir.dtypes import INT32
 from tilegg.ir.levels import CHIP, HOST, INCORE, level_of
 from tilegg.ir.program import Function, Program
 from tilegg.ir.text import parse
 from tilegg.ir.types import TensorType
+from tilegg.rewrite.expand import limits_of
+from tilegg.rules.target import load_target
 
 sys.path.insert(0, str(Path(__file__).parent))
 from distributed_kernels import parse_line
@@ -80,8 +84,16 @@ class TestAllreduce:
     def test_cores(self) -> None:
         call = "r = pld.tensor.allreduce(w, core_num=8)"
         assert codes(host(self.WINDOW, call)) == []
-        assert codes(host(self.WINDOW, call), cores=8) == []
-        assert codes(host(self.WINDOW, call), cores=7) == ["TG050"]
+        assert codes(host(self.WINDOW, call), limits=Limits("few", 8, True)) == []
+        assert codes(host(self.WINDOW, call), limits=Limits("few", 7, True)) == ["TG050"]
+        for arch, cores in (("a2a3", 48), ("a5", 72)):
+            for count in (cores, cores + 1):
+                program = host(self.WINDOW, f"r = pld.tensor.allreduce(w, core_num={count})")
+                if count == cores:
+                    lower(program, arch)
+                    continue
+                with pytest.raises(TileggError, match=f"asks for {count} cores, a chip of {arch} has {cores}"):
+                    lower(program, arch)
         assert "TG050" in codes(parse_line("r = pld.tensor.allreduce(win, ring, core_num=4)"))
 
     def test_kernel_mesh_signal_is_one_cell_per_rank(self) -> None:
@@ -125,11 +137,15 @@ def test_atomic_add_of_bf16_is_for_one_target() -> None:
     line = "pld.tensor.put(w, 0, x, atomic=pld.AtomicType.Add)"
     params = "x: pl.Tensor[[8, 32], pl.BF16], w: pld.DistributedTensor[[8, 32], pl.BF16]"
     program = function(KERNEL, params, line)
-    assert codes(program) == [] and codes(program, target="a2a3") == []
-    assert codes(program, target="a5") == ["TG022"]
-    assert codes(function(KERNEL, params.replace("BF16", "FP16"), line), target="a5") == []
+    a2a3, a5 = (limits_of(load_target(name)) for name in ("a2a3", "a5"))
+    assert codes(program) == [] and codes(program, limits=a2a3) == []
+    assert codes(program, limits=a5) == ["TG022"]
+    assert codes(function(KERNEL, params.replace("BF16", "FP16"), line), limits=a5) == []
+    lower(program, "a2a3")
+    with pytest.raises(TileggError, match=r"TG022.*BF16 atomically, which a5 cannot"):
+        lower(program, "a5")
     store = function(KERNEL, params, "pl.tile.store(pl.tile.load(x, [0, 0], [8, 32]), [0, 0], w, atomic=1)")
-    assert codes(store, target="a5") == ["TG022"]
+    assert codes(store, limits=a5) == ["TG022"]
 
 
 class TestDeferredWaits:
