@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,11 @@ def numbers_of(value: Any, t: Type) -> Arr | None:
 
 def rule_name(number: int) -> str:
     """Return the name of a rule by its provenance number."""
-    return _names()[number]
+    return _names(len(RULES))[number]
 
 
-def _names() -> dict[int, str]:
+@lru_cache(maxsize=2)
+def _names(count: int) -> dict[int, str]:
     return {r.number: r.name for r in RULES.values()}
 
 

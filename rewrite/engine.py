@@ -194,9 +194,14 @@ def _terms(p: Pattern) -> Iterable[Term]:
 
 
 class Engine:
-    """One e-graph template and its current contents; use :func:`engine` for the shared one of a thread."""
+    """One e-graph template and its current contents; use :func:`engine` for the shared one of a thread.
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    ``keep``: rules and operations stay in the template once a region has needed them, which pays where regions are
+    alike; every reset copies the template.
+    """
+
+    def __init__(self, rules: Iterable[Rule], keep: bool = True) -> None:
+        self._keeps = keep
         self._bindings = bindings()
         self._rules = tuple(rules)
         self._commands: dict[str, list[Any]] = {}
@@ -230,7 +235,7 @@ class Engine:
         """
         wanted = set(names) | self._declared
         matching = self._matching(frozenset(wanted | _ruled()), without)
-        if not self._declared and not self._active:
+        if self._keeps and not self._declared and not self._active:
             rules = [r for r in matching if r.contract in _KEPT and r.name not in self._kept]
             self._keep(rules, wanted - _ruled() - self._kept_operations)
         late = [r for r in matching if r.name not in self._kept]
@@ -365,3 +370,8 @@ def engine() -> Engine:
         _local.engine = Engine(RULES.values())
     made: Engine = _local.engine
     return made
+
+
+def keep_nothing() -> None:
+    """Give this thread an engine whose template stays small: quicker where every region has other operations."""
+    _local.engine = Engine(RULES.values(), keep=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..ir.dtypes import DTYPES, FP32, INT32, DType
+from ..ir.dtypes import DTYPES, FP32, INDEX, INT32, DType
 from ..ir.program import Const, Value, index
 from ..ir.types import TileType
 
@@ -72,11 +72,12 @@ def mixed(m: Maker) -> None:
 
 
 def with_scalar(m: Maker) -> None:
-    """An elementwise operation with a literal or a loop counter."""
+    """An elementwise operation with a literal, a loop counter or another scalar."""
     a = m.pick(_arithmetic)
     number: Const | Value = m.number(_dtype(a))
-    if m.counters and _dtype(a).is_int and m.rng.random() < 0.5:
-        number = m.counters[-1]
+    fitting = [v for v in m.scalars if _dtype(a).is_float or v.type.dtype.is_int]  # type: ignore[union-attr]
+    if fitting and m.rng.random() < 0.3:
+        number = m.rng.choice(fitting)
     m.emit(f"tile.{m.rng.choice(_SCALAR)}", lhs=a, rhs=number)
 
 
@@ -222,8 +223,9 @@ def count_up(m: Maker) -> None:
     """Consecutive integers, then converted."""
     cols = m.kind.shape[1]
     start: Const | Value = Const(m.rng.choice((0, 5, -3, 250)), INT32)
-    if m.counters and m.rng.random() < 0.5:
-        start = m.counters[-1]
+    whole = [v for v in m.scalars if v.type.dtype in (INDEX, INT32)]  # type: ignore[union-attr]
+    if whole and m.rng.random() < 0.5:
+        start = whole[-1]
     dtype = m.rng.choice([d for d in (INT32, DTYPES["INT16"], DTYPES["UINT8"]) if d.is_int])
     line = m.emit("tile.ci", start=start, shape=(index(1), index(cols)), dtype=dtype)
     m.any_cast(m.any_cast(line))

@@ -1,29 +1,28 @@
 """Random typed programs: the same seed always gives the same program.
 
-Programs load tiles, run pure operations on them (casts of every dtype, mode and saturation, arithmetic, clamps,
-selects, reductions, quantisation epilogues, promises, loops and branches) and store some results. Restricted
-to a target they contain only operations and casts that have a legal form there.
+Programs load tiles, run pure operations on them (what kernels write, calls of every declared operation, left sides of
+rules) under loops and branches, and store some results. Restricted to a target they contain only operations and
+casts that have a legal form there.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from ..ir import ops as _ops  # noqa: F401  (registers the operations)
 from ..ir.diagnostics import TileggError
-from ..ir.dtypes import BOOL, DTYPES, FP32, INDEX, INT32, DType
-from ..ir.op import OPS, Call
+from ..ir.dtypes import DTYPES, FP32, INT32, DType
+from ..ir.infer import result_types
+from ..ir.op import OPS, OpDecl
+from ..ir.op import Kind as OperandKind
 from ..ir.program import (
     Block,
-    Carried,
     Const,
-    For,
     Function,
-    If,
     Op,
     Operand,
     Param,
@@ -31,13 +30,17 @@ from ..ir.program import (
     Return,
     Statement,
     Value,
-    Yield,
     index,
 )
-from ..ir.types import TileType, tensor
+from ..ir.types import ScalarType, TileType, scalar, static, tensor, tile
+from ..rules import library as _library  # noqa: F401  (declares the rules)
 from ..rules.paths import roads
+from ..rules.rule import RULES
 from ..rules.target import Target
-from .random_idioms import IDIOMS, Idiom
+from .random_calls import Refused, vocabulary, write_call
+from .random_flow import FLOWS
+from .random_idioms import IDIOMS
+from .random_rules import write_left_side
 
 MODES = ("none", "rint", "round", "floor", "ceil", "trunc", "odd")
 #: Most programs keep to a few dtypes, so that chains and round trips are common.
@@ -50,6 +53,8 @@ class Kind:
     """What programs to draw: target (``None``: every declared dtype and operation), operations, tile shape.
 
     ``flow``: loops and branches too; ``composites``: operations that only recipes with an error bound lower.
+    ``rule``: the name of a rule whose left side each program contains, if the target has its operations.
+    ``calls``: any declared operation besides those of the idioms.
     """
 
     target: Target | None = None
@@ -57,10 +62,8 @@ class Kind:
     shape: tuple[int, int] = (2, 8)
     flow: bool = True
     composites: bool = False
-
-
-class Refused(Exception):
-    """The operation does not take these operands, or has no legal form on the target."""
+    rule: str = ""
+    calls: bool = False
 
 
 class Maker:
@@ -71,9 +74,9 @@ class Maker:
         self.kind = kind
         self.statements: list[Statement] = []
         self.tiles: list[Value] = []
-        self.counters: list[Value] = []
         self.params: list[Param] = []
         self.scalars: list[Value] = []
+        self.pending = kind.rule
         self.names = 0
         self.palette = self._palette()
         rows, cols = kind.shape
@@ -83,7 +86,7 @@ class Maker:
     # -- parts -------------------------------------------------------------------------------------------
 
     def _palette(self) -> list[DType]:
-        names = [n for n in _known(self.kind.target) if DTYPES[n].is_numeric]
+        names = [d.name for d in self.known()]
         common = [n for n in _COMMON if n in names]
         chosen = [self.rng.choice(common if self.rng.random() < 0.6 else names) for _ in range(_PALETTE)]
         return [DTYPES[n] for n in dict.fromkeys(["FP32", *chosen])]
@@ -96,20 +99,28 @@ class Maker:
     def emit(self, name: str, **given: Any) -> Value:
         """Append an operation by parameter names and return its result; raises :class:`Refused`."""
         decl = OPS[name]
+        for p in decl.operand_params:
+            if p.kind is OperandKind.SCRATCH and p.required and p.name not in given:
+                given[p.name] = self._scratch(given)
         operands = tuple(given.get(p.name) for p in decl.operand_params)
         attrs = {p.name: given[p.name] for p in decl.attr_params if given.get(p.name) is not None}
         attrs = {k: v for k, v in attrs.items() if v is not decl.defaults.get(k, ...)}
+        return self.append(decl, operands, attrs)[0]
+
+    def append(self, decl: OpDecl, operands: tuple[Operand, ...], attrs: dict[str, Any]) -> tuple[Value, ...]:
+        """Append an operation with attributes that are no defaults; returns its results, raises :class:`Refused`."""
         try:
-            result = decl.result(Call(decl, operands, {**decl.defaults, **attrs}, None))
+            types = result_types(decl, operands, {**decl.defaults, **attrs})
         except TileggError as problem:
             raise Refused from problem
-        assert result is not None
-        self._require_legal(decl.pto, operands, attrs, result)
-        value = Value(self.fresh("v"), result)
-        self.statements.append(Op(name, operands, attrs, (value,)))
-        if isinstance(result, TileType):
-            self.tiles.append(value)
-        return value
+        if not types:
+            raise Refused
+        self._require_legal(decl.pto, operands, attrs, types[0])
+        values = tuple(Value(self.fresh("v"), t) for t in types)
+        self.statements.append(Op(decl.name, operands, attrs, values))
+        self.tiles += [v for v in values if isinstance(v.type, TileType)]
+        self.scalars += [v for v in values if isinstance(v.type, ScalarType)]
+        return values
 
     def _require_legal(self, pto: str | None, operands: tuple[Any, ...], attrs: dict[str, Any], result: Any) -> None:
         target = self.kind.target
@@ -136,6 +147,10 @@ class Maker:
         saturation = self.rng.choice(("on", "off")) if self.rng.random() < 0.35 else None
         return self.cast(x, dst, mode, saturation)
 
+    def known(self) -> list[DType]:
+        """Return every dtype that programs may use."""
+        return [DTYPES[n] for n in _known(self.kind.target) if DTYPES[n].is_numeric]
+
     def dtype(self) -> DType:
         """Draw a dtype of the palette."""
         return self.rng.choice(self.palette)
@@ -154,17 +169,52 @@ class Maker:
             return Const(self.rng.choice(notable), FP32)
         return Const(self.rng.choice([0, 1, 2, 3, -1, 7, 100, -100, 127, 1 << 20]), dtype if dtype.is_int else INT32)
 
-    def is_full(self, t: TileType) -> bool:
-        """Tell whether a tile has the program's shape and valid shape."""
-        return t.shape == self.kind.shape and t.valid == self.valid
+    def load(self, t: TileType, limits: tuple[float, float] | None = None) -> Value:
+        """Append the load of a new parameter; ``limits``: what is promised of its elements."""
+        shape = static(t.shape)
+        assert shape is not None
+        source = Value(self.fresh("x"), tensor(shape, t.dtype))
+        self.params.append(Param(source))
+        valid = None if t.valid is None else tuple(index(d) for d in t.valid)
+        sizes, zero = tuple(map(index, shape)), (index(0),) * len(shape)
+        loaded = self.emit("tile.load", tensor=source, offsets=zero, shapes=sizes, valid_shape=valid)
+        return loaded if limits is None else self.promise(loaded, *limits)
+
+    def promise(self, x: Value, low: float, high: float) -> Value:
+        """Append the promise that the elements of a load lie in a range that its dtype reaches."""
+        whole = x.type.dtype.is_int  # type: ignore[union-attr]
+        low, high = (int(low), int(high)) if whole else (float(low), float(high))
+        literal = INT32 if whole else FP32
+        return self.emit("tile.assume", tile=x, lo=Const(low, literal), hi=Const(high, literal))
+
+    def create(self, t: TileType) -> Value:
+        """Append the creation of a tile of undefined contents."""
+        value = self.emit("tile.create", shape=tuple(map(index, t.shape)), dtype=t.dtype)
+        self.tiles.remove(value)
+        return value
+
+    def _scratch(self, given: dict[str, Any]) -> Value:
+        """Return a created tile like the last one that is given."""
+        *_, like = (o.type for o in given.values() if isinstance(o, Value) and isinstance(o.type, TileType))
+        return self.create(like)
+
+    def scalar(self, dtype: DType) -> Value:
+        """Return a scalar of a dtype: one so far defined, or a new parameter."""
+        found = [v for v in self.scalars if v.type.dtype is dtype]  # type: ignore[union-attr]
+        if found and self.rng.random() < 0.8:
+            return self.rng.choice(found)
+        made = Value(self.fresh("s"), scalar(dtype))
+        self.params.append(Param(made))
+        return made
 
     # -- the whole ---------------------------------------------------------------------------------------
 
     def program(self) -> Program:
         """Return the program."""
-        for _ in range(self.rng.randint(1, 3)):
+        for _ in range(self.rng.randint(1, 2 if self.pending else 3)):
             self._load()
-        self._grow(self.kind.size)
+        self.grow(self.kind.size)
+        self._due()
         results = self._store()
         returned = Return(tuple(results))
         body = Block((*self.statements, returned))
@@ -175,27 +225,16 @@ class Maker:
     def _load(self) -> None:
         rows, cols = self.kind.shape
         dtype = self.dtype()
-        source = Value(self.fresh("x"), tensor((rows, cols), dtype))
-        self.params.append(Param(source))
-        zero = (index(0), index(0))
-        valid = None if self.valid is None else (index(self.valid[0]), index(self.valid[1]))
-        loaded = self.emit(
-            "tile.load", tensor=source, offsets=zero, shapes=(index(rows), index(cols)), valid_shape=valid
-        )
+        loaded = self.load(tile((rows, cols), dtype, self.valid))
         if self.rng.random() < 0.25:
-            self._assume(loaded, dtype)
+            top = 2 ** self.rng.randint(0, min(dtype.bits, 20)) - self.rng.randint(0, 1)
+            top = min(top, int(min(dtype.max_value, 2**30)))
+            low = 0 if not dtype.signed or self.rng.random() < 0.5 else -top
+            if not dtype.has_zero:
+                low, top = 1, max(top, 1)
+            self.promise(loaded, low, top)
 
-    def _assume(self, loaded: Value, dtype: DType) -> None:
-        top = 2 ** self.rng.randint(0, min(dtype.bits, 20)) - self.rng.randint(0, 1)
-        top = min(top, int(min(dtype.max_value, 2**30)))
-        low = 0 if not dtype.signed or self.rng.random() < 0.5 else -top
-        if not dtype.has_zero:
-            low, top = 1, max(top, 1)
-        literal = INT32 if dtype.is_int else FP32
-        word: Callable[[int], int | float] = int if literal is INT32 else float
-        self.emit("tile.assume", tile=loaded, lo=Const(word(low), literal), hi=Const(word(top), literal))
-
-    def _grow(self, size: int) -> None:
+    def grow(self, size: int) -> None:
         """Append idioms until about ``size`` operations were added."""
         start = len(self.statements)
         for _ in range(size * 6):
@@ -205,72 +244,52 @@ class Maker:
 
     def _step(self, size: int) -> None:
         draw = self.rng.random()
-        if self.kind.flow and size >= 6 and draw < 0.03:
-            self._loop(size // 3)
-        elif self.kind.flow and size >= 6 and draw < 0.06:
-            self._branch(size // 3)
+        if self.kind.flow and size >= 4 and draw < 0.1:
+            self._tried(self.rng.choice(FLOWS), size // 2)
+        elif self.pending and draw < 0.4:
+            self._due()
+        elif self.kind.calls and draw < 0.55:
+            self._tried(write_call, self.rng.choice(vocabulary()))
         else:
-            self._idiom(self.rng.choices([i for i, _ in IDIOMS], [w for _, w in IDIOMS])[0])
+            self._tried(self.rng.choices([i for i, _ in IDIOMS], [w for _, w in IDIOMS])[0])
 
-    def _idiom(self, idiom: Idiom) -> None:
-        mark = len(self.statements), len(self.tiles)
+    def _due(self) -> None:
+        """Write the left side of the rule that is wanted, if it has not been."""
+        if self.pending:
+            name, self.pending = self.pending, ""
+            self._tried(write_left_side, RULES[name])
+
+    def _tried(self, write: Callable[..., object], *given: Any) -> None:
+        mark = self.mark()
         try:
-            idiom(self)
+            write(self, *given)
         except Refused:
-            # Half an idiom is a fine program; what it made stays unless the names would be unknown.
+            # Half an idiom is a fine program; what it made stays or goes.
             if self.rng.random() < 0.5:
-                del self.statements[mark[0] :], self.tiles[mark[1] :]
+                self.back(mark)
 
-    def _inside(self, size: int, result: Value | None = None) -> tuple[list[Statement], list[Value]]:
-        """Draw statements of an inner block; returns them and the tiles it made."""
-        outer, tiles = self.statements, list(self.tiles)
+    def mark(self) -> tuple[int, ...]:
+        """Return where the program stands, for :meth:`back`."""
+        return len(self.statements), len(self.tiles), len(self.scalars), len(self.params)
+
+    def back(self, mark: Sequence[int]) -> None:
+        """Forget what was appended after a mark in the same block."""
+        for kept, items in zip(mark, (self.statements, self.tiles, self.scalars, self.params)):
+            del items[kept:]  # type: ignore[attr-defined]
+
+    def inside(self, size: int) -> tuple[list[Statement], list[Value]]:
+        """Draw statements of an inner block; returns them and the tiles in reach at its end."""
+        outer, tiles, scalars = self.statements, list(self.tiles), list(self.scalars)
         self.statements = []
-        self._grow(size)
+        self.grow(max(size, 1))
         made, self.statements = self.statements, outer
         inner = self.tiles
-        self.tiles = tiles
+        self.tiles, self.scalars = tiles, scalars
         return made, inner
 
-    def _loop(self, size: int) -> None:
-        start = self.pick(self.is_full)
-        arg, var = Value(self.fresh("acc"), start.type), Value(self.fresh("i"), _scalar(INDEX))
-        self.tiles.append(arg)
-        self.counters.append(var)
-        made, inner = self._inside(size)
-        self.tiles.remove(arg)
-        self.counters.remove(var)
-        same = [v for v in inner if v.type == start.type and v.name != start.name]
-        result = Value(self.fresh("r"), start.type)
-        bounds = self.rng.choice([(0, 2, 1), (0, 3, 2), (3, 0, -1), (2, 2, 1), (-2, 1, 1)])
-        first, stop, step = (index(b) for b in bounds)
-        yielded = Yield((same[-1] if same else arg,))
-        body = Block((*made, yielded))
-        self.statements.append(For("range", var, (first, stop, step), (Carried(arg, start),), body, (result,)))
-        self.tiles.append(result)
-
-    def _branch(self, size: int) -> None:
-        base = self.pick(self.is_full)
-        condition = self._condition()
-        sides = []
-        for _ in range(2):
-            made, inner = self._inside(size)
-            same = [v for v in inner if v.type == base.type]
-            sides.append(Block((*made, Yield((same[-1],)))))
-        result = Value(self.fresh("b"), base.type)
-        self.statements.append(If(condition, sides[0], sides[1], (result,)))
-        self.tiles.append(result)
-
-    def _condition(self) -> Operand:
-        if not self.scalars:
-            flag = Value(self.fresh("s"), _scalar(INT32))
-            self.params.append(Param(flag))
-            self.scalars.append(flag)
-        condition = Value(self.fresh("c"), _scalar(BOOL))
-        self.statements.append(Op("scalar.gt", (self.scalars[0], Const(0, INT32)), {}, (condition,)))
-        return condition
-
     def _store(self) -> list[Value]:
-        wanted = [v for v in self.tiles[-3:] if isinstance(v.type, TileType) and len(v.type.shape) == 2]
+        plain = [v for v in self.tiles if isinstance(v.type, TileType) and len(v.type.shape) == 2]
+        wanted = [*plain[-2:], *([self.rng.choice(plain[:-2])] if len(plain) > 2 else [])]
         out: list[Value] = []
         for v in wanted or self.tiles[:1]:
             assert isinstance(v.type, TileType)
@@ -281,12 +300,6 @@ class Maker:
             self.statements.append(Op("tile.store", operands, {}, (stored,)))
             out.append(stored)
         return out
-
-
-def _scalar(dtype: DType) -> Any:
-    from ..ir.types import scalar
-
-    return scalar(dtype)
 
 
 @lru_cache(maxsize=8)

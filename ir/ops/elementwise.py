@@ -206,7 +206,7 @@ def relu(tile: Tile) -> Any:
 relu.facts(vs.relu)
 
 
-@op("tile.exp", result=float_only(like_first), pto="texp", unified="exp", family=UN)
+@op("tile.exp", result=float_only(unary), pto="texp", unified="exp", family=UN)
 def exp(tile: Tile, *, env: Env) -> Any:
     """e to the tile."""
     return through_double(np.exp, tile, env.dtype(0))
@@ -215,14 +215,14 @@ def exp(tile: Tile, *, env: Env) -> Any:
 exp.facts(vs.exp)
 
 
-@op("tile.log", result=float_only(like_first), pto="tlog", unified="log", family=UN,
+@op("tile.log", result=float_only(unary), pto="tlog", unified="log", family=UN,
     target_defined="arguments that are zero or negative")  # fmt: skip
 def log(tile: Tile, high_precision: Flag = False, *, env: Env) -> Any:
     """Natural logarithm."""
     return through_double(np.log, tile, env.dtype(0))
 
 
-@op("tile.sqrt", result=float_only(like_first), pto="tsqrt", unified="sqrt", family=UN,
+@op("tile.sqrt", result=float_only(unary), pto="tsqrt", unified="sqrt", family=UN,
     target_defined="negative arguments")  # fmt: skip
 def sqrt(tile: Tile, *, env: Env) -> Any:
     """Square root."""
@@ -232,14 +232,14 @@ def sqrt(tile: Tile, *, env: Env) -> Any:
 sqrt.facts(vs.sqrt)
 
 
-@op("tile.rsqrt", result=float_only(like_first), pto="trsqrt", unified="rsqrt", family=UN,
+@op("tile.rsqrt", result=float_only(unary), pto="trsqrt", unified="rsqrt", family=UN,
     target_defined="zero and negative arguments; the form without scratch is approximate on some targets")  # fmt: skip
 def rsqrt(tile: Tile, tmp: Scratch = None, *, env: Env) -> Any:
     """1 / sqrt(tile)."""
     return through_double(lambda x: 1.0 / np.sqrt(x), tile, env.dtype(0))
 
 
-@op("tile.recip", result=float_only(like_first), pto="trecip", unified="recip", family=UN,
+@op("tile.recip", result=float_only(unary), pto="trecip", unified="recip", family=UN,
     target_defined="a zero argument")  # fmt: skip
 def recip(tile: Tile, high_precision: Flag = False, *, env: Env) -> Any:
     """1 / tile."""
