@@ -179,7 +179,7 @@ def _gate(result: Lowered, args: Namespace) -> list[Diagnostic]:
     """Return the warnings of the signal check; raises its findings, before anything is written."""
     from ..codegen.signals.gate import require_clean
 
-    return require_clean(result.program, args.ranks)
+    return require_clean(result.program, args.ranks, result.source)
 
 
 def _report(result: Lowered, path: str, console: Console) -> str:

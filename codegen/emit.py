@@ -16,6 +16,7 @@ from typing import Any
 
 from ..ir.diagnostics import Diagnostic, error
 from ..ir.program import Function, Op, Program, walk
+from ..rewrite.markers import with_markers
 from ..rules.target import Target, load_target
 from .emit_body import Body
 from .pto import api as pto
@@ -43,15 +44,22 @@ def emit(
     :class:`TileggError`: TG023 for what cannot be written (with its place and reason), TG017 for tiles that already
     have addresses, TG040 when there is no target, and the findings of the signal check.
     """
+    source = getattr(program, "source", program)
+    marked = _marked(program)
     if signals:
-        found = require_clean(getattr(program, "program", program))
+        found = require_clean(getattr(marked, "program", marked), source=source)
         if remarks is not None:
             remarks += found
     with _without_collection():
-        module = build_module(program, target, remarks)
+        module = build_module(marked, target, remarks)
         if check:
             pto.verify_pto(module)
         return pto.print_pto(module, locations=locations)
+
+
+def _marked(program: Any) -> Any:
+    """Return a program with the markers of memory consistency that it lacks; lowering has added them already."""
+    return program if hasattr(program, "program") else with_markers(program)
 
 
 @contextmanager

@@ -37,6 +37,7 @@ from ..rewrite.expand import expand
 from ..rewrite.graph import Graph
 from ..rewrite.host_signals import with_signals
 from ..rewrite.knowledge import Knowledge
+from ..rewrite.markers import with_markers
 from ..rewrite.region import Region, names_in_types, regions, uses
 from ..rewrite.saturate import Plan, saturate, value_sets
 from ..rewrite.unread import without_unread
@@ -110,7 +111,7 @@ class _Lowering:
 
     def run(self) -> Lowered:
         functions, reports, plain_totals = [], [], Totals()
-        expanded = without_unread(expand(with_signals(self.program), self.target, self.remarks))
+        expanded = without_unread(with_markers(expand(with_signals(self.program), self.target, self.remarks)))
         if self.options.after and expanded is not self.program:
             self.options.after("expand", expanded)
         for f in expanded.functions:

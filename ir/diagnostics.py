@@ -72,6 +72,7 @@ CODES: dict[str, str] = {
     "TG072": "a signal counter does not fit INT32",
     "TG073": "a cache or fence marker is missing",
     "TG074": "the signals could not be checked",
+    "TG075": "a cache or fence marker has nothing to do",
     "TG040": "unknown target, objective, contract or option value",
     "TG090": "an internal fault of tilegg",
 }

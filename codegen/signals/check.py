@@ -193,7 +193,7 @@ class _Check:
         racing = list(self._orders(graph)) if not loose else []
         yield from racing
         yield from line_faults(dynamic(u, graph.uses) if loose else graph)
-        yield from marker_faults(graph)
+        yield from marker_faults(graph, self.program)
         if loose:
             yield from self._searched(graph)
         if loose or (WINDOW in self.marks and (racing or polls(graph))):

@@ -30,6 +30,7 @@ _ROWS = (
     FaultClass("unordered", "TG067", "two ranks touch the same bytes, one writes, and no path orders them"),
     FaultClass("shared-line", "TG070", "scalar stores or Set notifies of several ranks fall on one 64-byte line"),
     FaultClass("missing-marker", "TG073", "a cacheinvalid or fence is missing where the program places them itself"),
+    FaultClass("doubled-marker", "TG075", "a cacheinvalid or fence repeats another, with nothing to do in between"),
     FaultClass("unchecked", "TG074", "the program cannot be unrolled, or not within the budget"),
 )  # fmt: skip
 #: By word, causes before their consequences: findings are reported in this order.

@@ -7,13 +7,20 @@ from dataclasses import replace
 
 from ...ir.diagnostics import Diagnostic, TileggError
 from ...ir.program import Op, Program, walk
+from ...rewrite.markers import places_markers
+
+#: Findings about markers, which a program as written may have although its lowered form is complete.
+_MARKERS = ("missing-marker", "doubled-marker")
 
 
-def require_clean(program: Program, ranks: Sequence[int] | None = None) -> list[Diagnostic]:
+def require_clean(
+    program: Program, ranks: Sequence[int] | None = None, source: Program | None = None
+) -> list[Diagnostic]:
     """Check the signals of a program that communicates, before it is written; returns warnings.
 
-    Raises a :class:`TileggError` with the findings. What could not be checked is a warning, since nothing is known to
-    be wrong. Costs next to nothing for programs that do not communicate.
+    ``source``: what it was lowered from; where that places markers itself, they are checked as written. Raises a
+    :class:`TileggError` with the findings. What could not be checked is a warning, since nothing is known to be
+    wrong. Costs next to nothing for programs that do not communicate.
     """
     if not any(isinstance(s, Op) and s.name.startswith("pld.") for f in program.functions for s in walk(f.body)):
         return []
@@ -21,6 +28,8 @@ def require_clean(program: Program, ranks: Sequence[int] | None = None) -> list[
 
     report = check_signals(program, ranks)
     wrong = [f.diagnostic() for f in report.findings if f.word != "unchecked"]
+    if not wrong and source is not None and source is not program and places_markers(source):
+        wrong = [f.diagnostic() for f in check_signals(source, ranks).findings if f.word in _MARKERS]
     if wrong:
         raise TileggError(*wrong)
     return [replace(f.diagnostic(), severity="warning") for f in report.findings]

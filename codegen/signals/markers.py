@@ -1,13 +1,15 @@
-"""Cache and fence markers of programs that place them: each publication and each scalar read after a wait."""
+"""Cache and fence markers of programs that place them: each publication and each read after a wait, exactly once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ...ir.program import Program
 from ...ir.ranks_events import Event
 from ...ir.ranks_memory import Region
 from .cells import Graph
+from .doubled import doubled_markers
 from .protocol import finding
 from .races import touched
 from .report import Expect, SignalFinding
@@ -29,17 +31,30 @@ def uses_markers(graph: Graph) -> bool:
     return any(e.kind in _MARKERS for e in graph.u.events)
 
 
-def marker_faults(graph: Graph) -> Iterator[SignalFinding]:
-    """Yield notifies that release unpublished writes, and scalar reads of lines that may be stale.
+def marker_faults(graph: Graph, program: Program) -> Iterator[SignalFinding]:
+    """Yield notifies that release unpublished writes, reads of lines that may be stale, and markers that do nothing.
 
     A write is published by a cacheinvalid of its region and then a fence; a wait is followed by a cacheinvalid of
-    everything before the next scalar read. Programs without any marker leave this to the emitter.
+    everything before the next read of what others write. Programs without any marker leave this to lowering.
     """
     if not uses_markers(graph):
         return
+    yield from _doubled(graph, program)
     for numbers in graph.u.by_rank:
         yield from _publish(graph, numbers)
         yield from _consume(graph, numbers)
+
+
+def _doubled(graph: Graph, program: Program) -> Iterator[SignalFinding]:
+    again = {id(s): s for s in doubled_markers(program)}
+    for n, e in enumerate(graph.u.events if again else ()):
+        s = again.pop(id(e.statement), None)
+        if s is not None:
+            yield finding(
+                graph, "doubled-marker", f"{s.name} again, with nothing to do since the one before", n,
+                reason="neither a write nor a wait lies between, on any path",
+                hint="leave it out: each costs a round trip to memory",
+            )  # fmt: skip
 
 
 def _publish(graph: Graph, numbers: list[int]) -> Iterator[SignalFinding]:
@@ -117,11 +132,11 @@ def _consume(graph: Graph, numbers: list[int]) -> Iterator[SignalFinding]:
             wait = n
         elif e.kind == "invalidate" and not e.reads:
             wait = None
-        elif wait is not None and e.statement is not None and e.statement.name == "tensor.read" and e.reads:
-            if not _others_write(graph, e.reads[0], e.rank):
+        elif wait is not None and e.kind in ("load", "put", "get", "store") and e.reads:
+            if not any(_others_write(graph, r, e.rank) for r in e.reads):
                 continue
             yield finding(
-                graph, "missing-marker", "no cacheinvalid between the wait and the scalar read", n, None, (wait,),
+                graph, "missing-marker", "no cacheinvalid between the wait and the read", n, None, (wait,),
                 reason="the read may find a line that was cached before the wait",
                 hint="pl.system.cacheinvalid() after the wait",
             )  # fmt: skip

@@ -82,7 +82,13 @@ def test_examples_are_written_for_both_targets() -> None:
             except TileggError as problem:
                 assert problem.diagnostics[0].code == "TG020"
                 continue
-            pto.verify_pto(pto.parse_pto(tilegg.emit(program)))
+            try:
+                text = tilegg.emit(program)
+            except TileggError as problem:
+                # An example of a protocol that hangs: the signal check stands before the assembly.
+                assert path.stem.endswith("_hang") and problem.diagnostics[0].code == "TG051"
+                continue
+            pto.verify_pto(pto.parse_pto(text))
             written += 1
     assert written >= 12
 

@@ -51,6 +51,11 @@ def _lines() -> Iterator[Case]:
     yield case("slots after a barrier", f"{SLOTS.format(step=2)}, {SIG}", indent(late), ALL, "shared-line", "slots")
 
 
+def marked(line: str) -> str:
+    """Return a line marked as the one to blame."""
+    return line.replace("\n", "!!\n")
+
+
 def _markers() -> Iterator[Case]:
     """One rank stores scalars or tiles and publishes them, the other reads them after a wait."""
     params = f"x: pl.Tensor[[1, 16], pl.FP32], w: pld.DistributedTensor[[1, 64], pl.FP32], {CELL}"
@@ -75,15 +80,27 @@ def _markers() -> Iterator[Case]:
         yield made("published", None, clean + fence + credit, consume)
         yield made("published, everything cleaned", None, everything + fence + credit, consume)
         yield made("no markers at all", None, credit, wait("0, 0") + read)
-        late = credit.replace("\n", "!!\n")
+        late = marked(credit)
         yield made("no fence", "missing-marker", clean + late, consume)
         yield made("not cleaned", "missing-marker", fence + late, consume)
         yield made("fence before cleaning", "missing-marker", fence + clean + late, consume)
         other = "pl.system.cacheinvalid(w, [1, 8], [0, 48])\n"
         yield made("another region cleaned", "missing-marker", other + fence + late, consume)
+        yield made("read, not invalidated", "missing-marker", clean + fence + credit, wait("0, 0") + marked(read))
+        yield made("cleaned twice", "doubled-marker", clean + marked(clean) + fence + credit, consume)
+        yield made("published twice", "doubled-marker", clean + fence + marked(clean) + fence + credit, consume)
+        yield made("fenced twice", "doubled-marker", clean + fence + marked(fence) + credit, consume)
+        twice = wait("0, 0") + everything + marked(everything) + read
+        yield made("invalidated twice", "doubled-marker", clean + fence + credit, twice)
+        both = clean + fence + store.replace("a = ", "b = ").replace("t = ", "s = ") + clean + fence
+        yield made("two stores, each published", None, both + credit, consume)
+        looped = "for i in pl.range(2):\n" + indent(store + clean + fence)
+        yield made("stores in a loop, each published", None, looped + credit, consume)
+        loop = "for i in pl.range(2):\n" + indent(marked(clean) + fence)
+        yield made("published in a loop again", "doubled-marker", clean + loop + credit, consume)
     text = "if me == 0:\n" + indent(stores["remote"] + clean + fence + notify("1", "0, 0")) + "else:\n"
     for first in ("", "u = pl.tensor.read(w, [0, 12])\n"):
-        read = "v = pl.tensor.read(w, [0, 3])!!\n"
+        read = marked("v = pl.tensor.read(w, [0, 3])\n")
         rest = (first and "") + wait("0, 0") + read + notify("me", "0, 0", "-1")
         if first:
             rest = wait("0, 0") + everything + notify("me", "0, 0", "-1") + notify("0", "1, 0") + wait("1, 0") + read

@@ -1,0 +1,193 @@
+"""Where lowering puts the markers of memory consistency, and where it leaves those of the program alone."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+
+import pytest
+import tilegg
+
+sys.path.insert(0, str(Path(__file__).parent))
+from collective_cases import COLLECTIVES, Case, difference, inputs, program, run
+from tilegg.codegen.signals import check_signals
+from tilegg.codegen.signals.doubled import doubled_markers
+from tilegg.ir.diagnostics import TileggError
+from tilegg.ir.program import Block, Op, Program, inner_blocks, walk
+from tilegg.ir.ranks import run_ranks, schedules
+from tilegg.ir.text import parse, print_program
+from tilegg.rewrite.expand import expand
+from tilegg.rewrite.markers import with_markers
+
+HEAD = """
+import pypto.language as pl
+import pypto.language.distributed as pld
+
+NR = pl.dynamic("NR")
+
+@pl.function(type=pl.FunctionType.InCore)
+def kernel(
+    x: pl.Tensor[[1, 16], pl.FP32], y: pl.Out[pl.Tensor[[1, 16], pl.FP32]],
+    w: pld.DistributedTensor[[1, 64], pl.FP32], v: pld.DistributedTensor[[1, 64], pl.FP32],
+    sig: pld.DistributedTensor[[NR, 1], pl.INT32],
+):
+    ctx = pld.get_comm_ctx(sig)
+    me = pld.rank(ctx)
+    n = pld.nranks(ctx)
+    t = pl.load(x, [0, 0], [1, 16])
+"""
+STORE = "w = pl.store(t, [0, 0], w)"
+NOTIFY = "pld.system.notify(sig, 1, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)"
+OWN = "pld.system.notify(sig, me, [0, 0], -1, op=pld.NotifyOp.AtomicAdd)"
+WAIT = "pld.system.wait(sig, [0, 0], 1, cmp=pld.WaitCmp.Ge)"
+READ = "r = pl.load(w, [0, 0], [1, 16])"
+CLEAN, FENCE, ALL = "pl.system.cacheinvalid(w, [1, 16], [0, 0])", "pl.system.fence()", "pl.system.cacheinvalid()"
+
+
+def source(body: str) -> Program:
+    return parse(HEAD + "".join(f"    {line}\n" for line in body.strip().splitlines()), "k.py")
+
+
+def shape(p: Program, only: str = "wncfai") -> str:
+    """Return writes, notifies, waits (i), cleaned regions, fences and invalidations (a) as letters; blocks in ()."""
+    names = {
+        "pld.system.notify": "n", "pld.system.wait": "i", "system.fence": "f", "tile.store": "w", "tensor.write": "w",
+        "pld.tile.remote_store": "w", "pld.tile.put": "w", "tile.load": "r", "tensor.read": "r",
+        "pld.tile.remote_load": "r", "pld.tile.get": "g",
+    }  # fmt: skip
+
+    def text(block: Block) -> str:
+        out = ""
+        for s in block:
+            if isinstance(s, Op):
+                out += ("c" if s.operands[0] is not None else "a") if s.name == "system.cacheinvalid" else (
+                    names.get(s.name, "")
+                )  # fmt: skip
+            inner = "".join(text(b) for b in inner_blocks(s))
+            out += f"({inner})" if inner else ""
+        return out
+
+    return text(p.functions[0].body).removeprefix("r")
+
+
+CASES = {
+    "a store that a notify releases": (f"{STORE}\n{NOTIFY}", "wcfn"),
+    "a store without a notify": (f"{NOTIFY}\n{STORE}", "nw"),
+    "a store before the own retirement": (f"{STORE}\n{OWN}", "wn"),
+    "a store to a plain tensor": (f"y = pl.store(t, [0, 0], y)\n{NOTIFY}", "wn"),
+    "a notify without data": (NOTIFY, "n"),
+    "a scalar store": (f"w = pl.tensor.write(w, [0, 3], 1.0)\n{NOTIFY}", "wcfn"),
+    "a remote store": (f"pld.tile.remote_store(t, w, 1, [0, 0])\n{NOTIFY}", "wcfn"),
+    "two stores": (f"{STORE}\n{STORE}\n{NOTIFY}", "wcfwcfn"),
+    "a get into a window": (f"pld.tensor.get(w, 1, v)\n{NOTIFY}", "gcfn"),
+    "a get into a plain tensor": ("pld.tensor.get(y, 1, v, [0, 0], [0, 0], [1, 16])\n" + NOTIFY, "gn"),
+    "a store in a loop, notified in the next round": (f"for i in pl.range(3):\n    {NOTIFY}\n    {STORE}", "(nwcf)"),
+    "a store in a loop, notified behind it": (f"for i in pl.range(3):\n    {STORE}\n{NOTIFY}", "(wcf)n"),
+    "a store whose notify stands on one branch": (f"{STORE}\nif n > 2:\n    {NOTIFY}", "wcf(n)"),
+    "a wait and a read": (f"{WAIT}\n{READ}", "iar"),
+    "a wait and no read": (WAIT, "i"),
+    "two waits and a read": (f"{WAIT}\n{WAIT}\n{READ}", "iiar"),
+    "a wait, two reads": (f"{WAIT}\n{READ}\nu = pl.load(v, [0, 0], [1, 16])", "iarr"),
+    "a loop of waits": (f"for i in pl.range(n):\n    {WAIT}\n{READ}", "(i)ar"),
+    "a loop of waits and reads": (f"for i in pl.range(n):\n    {WAIT}\n    {READ}", "(iar)"),
+    "a read in the next round": (f"for i in pl.range(n):\n    {READ}\n    {WAIT}", "(ria)"),
+    "a wait on one branch": (f"if n > 2:\n    {WAIT}\n{READ}", "(ia)r"),
+    "reads on one branch": (f"{WAIT}\nif n > 2:\n    {READ}", "ia(r)"),
+    "published by hand": (f"{STORE}\n{CLEAN}\n{FENCE}\n{NOTIFY}", "wcfn"),
+    "published by hand, everything": (f"{STORE}\n{ALL}\n{FENCE}\n{NOTIFY}", "wafn"),
+    "published by hand, behind the loop": (f"for i in pl.range(3):\n    {STORE}\n{CLEAN}\n{FENCE}\n{NOTIFY}", "(w)cfn"),
+    "published by hand on one branch": (f"{STORE}\nif n > 2:\n    {CLEAN}\n    {FENCE}\n{NOTIFY}", "wcf(cf)n"),
+    "one of two published by hand": (f"{STORE}\n{CLEAN}\n{FENCE}\nv = pl.store(t, [0, 0], v)\n{NOTIFY}", "wcfwcfn"),
+    "invalidated by hand": (f"{WAIT}\n{ALL}\n{READ}", "iar"),
+    "invalidated by hand behind a loop": (f"for i in pl.range(n):\n    {WAIT}\n{ALL}\n{READ}", "(i)ar"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_markers_stand_where_they_are_needed_and_only_there(name: str) -> None:
+    body, want = CASES[name]
+    made = with_markers(expand(source(body)))
+    assert shape(made) == want
+    assert with_markers(made) is made, "once is enough"
+    assert parse(print_program(made)) == made
+
+
+@pytest.mark.parametrize("name", [k for k, (_, want) in CASES.items() if k != "published by hand on one branch"])
+def test_no_marker_is_doubled(name: str) -> None:
+    assert not doubled_markers(with_markers(expand(source(CASES[name][0]))))
+
+
+def test_regions_are_what_is_written() -> None:
+    body = f"""
+for i in pl.range(4):
+    c: pl.Scalar[pl.INDEX] = pl.min(16, 60 - i * 16)
+    at: pl.Scalar[pl.INDEX] = i * 16
+    part = pl.load(v, [0, at], [1, 16], [1, c])
+    w = pl.store(part, [0, at], w)
+    pld.tile.remote_store(part, v, 1, [0, 5])
+    w = pl.tensor.write(w, [0, i], 2.0)
+    pld.tensor.put(w, 1, v)
+    pld.tensor.put(w, 1, v, [0, 8], [0, 0], [1, at])
+    {NOTIFY}
+"""
+    text = print_program(with_markers(expand(source(body.replace("[1, at])", "[1, 4])")))))
+    regions = [line.split("cacheinvalid(")[1] for line in text.splitlines() if "cacheinvalid(" in line]
+    assert [r.split(", ", 1)[1].rstrip(")") for r in regions] == [
+        "[1, c], [0, at]", "[1, c], [0, 5]", "[1, 1], [0, i]", "[1, 64], [0, 0]", "[1, 4], [0, 8]",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ["mesh", "ring", *COLLECTIVES])
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+def test_lowered_collectives_carry_each_marker_once(what: str, target: str) -> None:
+    case = Case(what, "FP32", "Sum", 3, 17)
+    lowered = tilegg.lower(program(case, 2), target)
+    report = check_signals(lowered.program, [3])
+    assert report.ok, report.findings
+    assert not doubled_markers(lowered.program)
+    again = tilegg.lower(lowered.program, target).program
+    assert markers(again) == markers(lowered.program)
+
+
+@pytest.mark.parametrize("what", ["mesh", "ring", *COLLECTIVES])
+def test_the_markers_alone_make_data_visible(what: str) -> None:
+    """Under the memory model in which a notify publishes nothing."""
+    case = Case(what, "FP32", "Sum", 3, 17)
+    given, dims = inputs(case, 2), {"NR": 3, "M": 4}
+    want = run(program(case, 2), case, given).check()
+    lowered = tilegg.lower(program(case, 2), "a5").program
+    for schedule in itertools.islice(schedules(3, 6), 6):
+        got = run_ranks(lowered, 3, given, schedule=schedule, dims=dims, memory="fenced")
+        assert not difference(want, got)
+
+
+def markers(p: Program) -> list[str]:
+    return [s.name for s in walk(p.functions[0].body) if isinstance(s, Op) and s.name.startswith("system.")]
+
+
+HAND = {
+    "missing": (f"{STORE}\n{CLEAN}\n{NOTIFY}", "TG073"),
+    "doubled": (f"{STORE}\n{CLEAN}\n{FENCE}\n{CLEAN}\n{FENCE}\n{NOTIFY}", "TG075"),
+    "right": (f"{STORE}\n{CLEAN}\n{FENCE}\n{NOTIFY}", ""),
+    "none": (f"{STORE}\n{NOTIFY}", ""),
+}
+
+
+@pytest.mark.parametrize("name", HAND)
+def test_what_is_marked_by_hand_is_checked_before_it_is_written(name: str) -> None:
+    body, code = HAND[name]
+    reads = f"    {WAIT}\n    {ALL}\n" if name != "none" else f"    {WAIT}\n"
+    rest = f"else:\n{reads}    g = pld.tile.remote_load(w, 0, [0, 0], [1, 16])\n    {OWN}"
+    first = "if me == 0:\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    p = source(first + rest)
+    lowered = tilegg.lower(p, "a5")
+    for program_ in (p, lowered):
+        if code:
+            with pytest.raises(TileggError) as refused:
+                tilegg.emit(program_, "a5")
+            assert {d.code for d in refused.value.diagnostics} == {code}
+        else:
+            text = tilegg.emit(program_, "a5", locations=False)
+            counts = [text.count(m) for m in ("single_cache_line", "fence.barrier_all", "cacheinvalid all")]
+            assert counts == [1, 1, 1]
