@@ -21,6 +21,7 @@ from typing import Any
 
 from tilegg import TileggError, emit, load_target, lower, parse
 from tilegg.cli import main as run_cli
+from tilegg.codegen.signals import check_signals
 from tilegg.ir import ops as _ops  # noqa: F401  (registers the operations)
 from tilegg.ir.diagnostics import CODES
 from tilegg.ir.op import OPS
@@ -59,6 +60,8 @@ def gains() -> str:
     lines = ["<!-- gains -->", "| example | " + " | ".join(f"{t}: plain → tilegg" for t in target_names()) + " |"]
     lines.append("|---|" + "---|" * len(target_names()))
     for path in sorted((ROOT / "examples").glob("*.py")):
+        if not check_signals(parse(path.read_text(), path.name)).ok:
+            continue
         cells = [_gain(path, target) for target in target_names()]
         lines.append(f"| `{path.stem}` | " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
+import numpy as np
 import pytest
 from tilegg.cli import main
 from tilegg.codegen.emit import emit
@@ -317,15 +318,43 @@ def test_the_documentation_lists_every_class() -> None:
     ]
 
 
-@pytest.mark.parametrize(("name", "word"), [("right", None), ("race", "unordered"), ("hang", "deadlock")])
-def test_the_documented_protocols(name: str, word: str | None) -> None:
-    path = Path(__file__).parents[2] / "docs" / "signals" / f"shift_{name}.py"
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "word"),
+    [
+        ("examples/protocol_exchange", 3, None), ("docs/signals/shift_race", 3, "unordered"),
+        ("examples/protocol_hang", 3, "deadlock"), ("examples/distributed_moe", 2, None),
+    ],
+)  # fmt: skip
+def test_the_documented_protocols(name: str, ranks: int, word: str | None) -> None:
+    path = ROOT / f"{name}.py"
     p = parse(path.read_text("utf-8"), path.name)
-    report = check_signals(p, [3])
+    report = check_signals(p, [ranks])
     assert [f.word for f in report.findings] == ([word] if word else [])
     assert all(replay(p, f).shows for f in report.findings)
-    picture = path.with_suffix(".svg").read_text("utf-8")
-    assert picture == draw_svg(p, report), "draw it anew: tilegg check ... --ranks 3 --svg"
+    picture = (ROOT / "docs" / "signals" / f"{path.stem}.svg").read_text("utf-8")
+    assert picture == draw_svg(p, report), f"draw it anew: tilegg check {name}.py --ranks {ranks} --svg"
+
+
+def test_the_example_that_hangs_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hang, right = (str(ROOT / "examples" / f"protocol_{name}.py") for name in ("hang", "exchange"))
+    assert main(["check", hang, "--ranks", "2,3,4,8"]) == 1 and "TG051" in capsys.readouterr().err
+    assert main(["check", right, "--ranks", "2,3,4,8"]) == 0
+    out = tmp_path / "k.pto"
+    assert main(["lower", hang, "--arch", "a2a3", "-o", str(out)]) == 1 and not out.exists()
+
+
+def test_the_example_that_is_right_passes_rows_on() -> None:
+    path = ROOT / "examples" / "protocol_exchange.py"
+    p = parse(path.read_text("utf-8"), path.name)
+    for ranks in (2, 3, 5):
+        given = [{"x": np.arange(128, dtype=np.float32).reshape(2, 64) + 1000 * r} for r in range(ranks)]
+        for schedule in schedules(ranks, 12):
+            result = run_ranks(p, ranks, given, schedule=schedule).check()
+            assert result.clear_signals()
+            assert all(np.array_equal(o["y"], given[r - 1]["x"]) for r, o in enumerate(result.outputs))
 
 
 # -- lowered collectives with one statement spoilt ---------------------------------------------------------------

@@ -41,9 +41,10 @@ def test_moe(arch: str | None) -> None:
     send = rng.integers(0, 33, (ranks, ranks)).astype(np.int32)
     send[0] = [32, 0, 1]
     x = [rng.standard_normal((ranks * 32, 64)).astype(np.float32) for _ in range(ranks)]
+    gate = [rng.uniform(0, 1, (ranks * 32, 8)).astype(np.float32) for _ in range(ranks)]
     weights = [0.5, 2.0, 3.0]
     given = [
-        {"x": x[r], "send": send[r], "weight": weights[r], "outbox": np.zeros_like(x[r]),
+        {"x": x[r], "send": send[r], "gate": gate[r], "weight": weights[r], "outbox": np.zeros_like(x[r]),
          "counts": np.zeros(ranks, np.int32), "y": np.zeros_like(x[r])}
         for r in range(ranks)
     ]  # fmt: skip
@@ -54,7 +55,8 @@ def test_moe(arch: str | None) -> None:
             want = np.zeros_like(x[r])
             for e in range(ranks):
                 rows = slice(e * 32, e * 32 + send[r, e])
-                want[rows] = np.maximum(x[r][rows] * np.float32(weights[e]), 0)
+                answer = np.maximum(x[r][rows] * np.float32(weights[e]), 0)
+                want[rows] = x[r][rows] + answer * gate[r][rows].max(axis=1, keepdims=True)
             assert np.array_equal(result.outputs[r]["y"], want)
         assert not any(s.any() for s in result.windows["signal"])
         if arch is not None:

@@ -1,5 +1,6 @@
-# Wrong: every rank waits for the slot to be taken before it has taken its own row.
+# Wrong: every rank waits for the slot to be taken before it has taken its own row, so all wait for each other.
 # Cell 0 counts rows that have arrived, cell 1 counts rows that the neighbour has taken.
+# `tilegg check examples/protocol_hang.py` names the waits and shows a schedule that ends there; nothing is emitted.
 import pypto.language as pl
 import pypto.language.distributed as pld
 

@@ -1,5 +1,6 @@
-# Every rank passes rows to its right neighbour, twice through the same slot.
-# Cell 0 counts rows that have arrived, cell 1 counts rows that the neighbour has taken.
+# A protocol by hand: every rank passes rows to its right neighbour, one after the other through the same slot.
+# Cell 0 counts rows that have arrived, cell 1 counts rows that the neighbour has taken; at the end both are zero again.
+# `tilegg check examples/protocol_exchange.py` finds nothing and says for which numbers of ranks.
 import pypto.language as pl
 import pypto.language.distributed as pld
 
