@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...ir.diagnostics import Diagnostic, TileggError
+from ...ir.distributed_checks import distributed_problems
 from ...ir.program import Op, Program, walk
 from ...rewrite.markers import places_markers
 
@@ -16,12 +17,15 @@ _MARKERS = ("missing-marker", "doubled-marker")
 def require_clean(
     program: Program, ranks: Sequence[int] | None = None, source: Program | None = None
 ) -> list[Diagnostic]:
-    """Check the signals of a program that communicates, before it is written; returns warnings.
+    """Check a program before it is written: its distributed operations and, if it has such, its signals.
 
     ``source``: what it was lowered from; where that places markers itself, they are checked as written. Raises a
-    :class:`TileggError` with the findings. What could not be checked is a warning, since nothing is known to be
-    wrong. Costs next to nothing for programs that do not communicate.
+    :class:`TileggError` with the findings. Returns warnings for what could not be checked, since nothing is known to
+    be wrong there. Costs next to nothing for programs that do not communicate.
     """
+    plain = distributed_problems(program)
+    if plain:
+        raise TileggError(*plain)
     if not any(isinstance(s, Op) and s.name.startswith("pld.") for f in program.functions for s in walk(f.body)):
         return []
     from .check import check_signals

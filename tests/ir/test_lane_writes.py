@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tilegg import emit, lower
+from tilegg.ir.diagnostics import TileggError
 from tilegg.ir.interp import run
 from tilegg.ir.program import Program
 from tilegg.ir.text import parse
@@ -56,6 +58,10 @@ def test_a_kernel_that_asks_for_its_block() -> None:
     body = "b = pl.tile.get_block_idx()\npl.write(out, [b, 0], 12345)"
     packed, padded = (program(body, f"out: pl.Out[pl.Tensor[[16, {n}], pl.INT32]]") for n in (1, 16))
     assert len(words(packed)) == 1 and not words(padded)
+    with pytest.raises(TileggError, match="TG070") as caught:
+        emit(lower(packed, "a2a3"), "a2a3")
+    assert caught.value.diagnostics[0].span.line == 8
+    assert "pto.get_block_idx" in emit(lower(padded, "a2a3"), "a2a3")
 
 
 @pytest.mark.parametrize(
