@@ -201,7 +201,7 @@ class Engine:
     """
 
     def __init__(self, rules: Iterable[Rule], keep: bool = True) -> None:
-        self._keeps = keep
+        self.keeps = keep
         self._bindings = bindings()
         self._rules = tuple(rules)
         self._commands: dict[str, list[Any]] = {}
@@ -235,7 +235,7 @@ class Engine:
         """
         wanted = set(names) | self._declared
         matching = self._matching(frozenset(wanted | _ruled()), without)
-        if self._keeps and not self._declared and not self._active:
+        if self.keeps and not self._declared and not self._active:
             rules = [r for r in matching if r.contract in _KEPT and r.name not in self._kept]
             self._keep(rules, wanted - _ruled() - self._kept_operations)
         late = [r for r in matching if r.name not in self._kept]
@@ -374,4 +374,5 @@ def engine() -> Engine:
 
 def keep_nothing() -> None:
     """Give this thread an engine whose template stays small: quicker where every region has other operations."""
-    _local.engine = Engine(RULES.values(), keep=False)
+    if not hasattr(_local, "engine") or _local.engine.keeps:
+        _local.engine = Engine(RULES.values(), keep=False)

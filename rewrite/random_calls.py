@@ -57,7 +57,7 @@ _WORDS = ("ocp", "nv", "row_major", "col_major")
 _DTYPES = tuple(d for d in DTYPES.values() if d.is_numeric)
 _RANGES: tuple[Range, ...] = (None, (0, 7), (0, 3), (0, 1), (1, 1), (0, 0))
 #: Draws of operands (the second number: until some call is known), calls wanted, runs that a call must survive.
-_DRAWS, _MOST_DRAWS, _ENOUGH, _RUNS = 4000, 60_000, 10, 6
+_DRAWS, _MOST_DRAWS, _ENOUGH, _RUNS = 4000, 60_000, 10, 16
 
 
 def vocabulary() -> list[str]:
@@ -112,7 +112,9 @@ def _operand(
         case Kind.SCALAR:
             if decl.name.startswith("scalar."):
                 return scalar(like) if rng.random() < 0.7 else _number(like, rng)
-            return _number(like, rng) if rng.random() < 0.8 else scalar(rng.choice((like, FP32, INT32)))
+            # Numbers that integers cannot be made from are no operands of integer tiles.
+            dtype = like if like.is_int else rng.choice((like, FP32))
+            return _number(like, rng) if rng.random() < 0.8 else scalar(dtype)
         case Kind.DIMS:
             return _dims(p.name, base.shape, rng)  # type: ignore[arg-type]
         case Kind.SCRATCH:
@@ -209,16 +211,16 @@ def _with_ranges(call: Call, rng: random.Random) -> Call | None:
         for limits in _RANGES:
             ranges = tuple(limits if i in ranged else None for i in range(len(call.operands)))
             made = Call(call.decl, call.operands, ranges, call.attrs)
-            if all(_runs(made, numpy_rng) for _ in range(_RUNS)):
+            if all(_runs(made, numpy_rng, turn) for turn in range(_RUNS)):
                 return made
     return None
 
 
-def _runs(call: Call, rng: np.random.Generator) -> bool:
+def _runs(call: Call, rng: np.random.Generator, turn: int) -> bool:
     found = _accepted(call)
     assert found is not None
     result = found[0] if len(found) == 1 else TupleType(found)
-    values = [_value(o, r, rng) for o, r in zip(call.operands, call.ranges)]
+    values = [_value(o, r, rng, turn) for o, r in zip(call.operands, call.ranges)]
     types = [getattr(o, "type", o) if not isinstance(o, tuple) else None for o in call.operands]
     try:
         eval_op(call.decl, values, types, dict(call.attrs), result)
@@ -227,7 +229,7 @@ def _runs(call: Call, rng: np.random.Generator) -> bool:
     return True
 
 
-def _value(o: Any, limits: Range, rng: np.random.Generator) -> Any:
+def _value(o: Any, limits: Range, rng: np.random.Generator, turn: int) -> Any:
     match o:
         case Const(value=value):
             return value
@@ -244,7 +246,8 @@ def _value(o: Any, limits: Range, rng: np.random.Generator) -> Any:
         case ScalarType(dtype=dtype):
             if limits is not None:
                 return int(rng.integers(limits[0], limits[1] + 1))
-            return decode(rng.choice(extreme_values(dtype), 1), dtype)[0].item()
+            ends = extreme_values(dtype)
+            return decode(ends[turn % ends.size :][:1], dtype)[0].item()
     return None
 
 
@@ -256,7 +259,11 @@ def write_call(m: Maker, name: str) -> tuple[Value, ...]:
     known = calls(name)
     if not known:
         raise Refused(f"no call of {name} is known")
-    call = m.rng.choice(known)
+    return append_call(m, m.rng.choice(known))
+
+
+def append_call(m: Maker, call: Call) -> tuple[Value, ...]:
+    """Append a known call with operands of the program, or new ones; raises ``Refused``."""
     params = call.decl.operand_params
     operands = tuple(_given(m, p, o, r) for p, o, r in zip(params, call.operands, call.ranges))
     return m.append(call.decl, operands, stored_attrs(call.decl, dict(call.attrs)))

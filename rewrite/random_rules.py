@@ -6,11 +6,12 @@ on values (a fact holds because of how the value is made) and sometimes just mis
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..ir.dtypes import FP32, INT32, DType
+from ..ir.dtypes import DTYPES, FP32, INT32, DType
 from ..ir.op import OPS, Kind, OpDecl
 from ..ir.ops._result import mask_of
 from ..ir.program import Const, Operand, Value, index
@@ -38,18 +39,19 @@ from .random_sources import make
 if TYPE_CHECKING:
     from .random_programs import Maker
 
-#: Draws of dtypes and operands until the pattern is a program.
-_TRIES = 30
+#: Draws of dtypes and operands until the pattern is a program, and how many of them are of every dtype.
+_TRIES, _ANY_DTYPE = 30, 3
+_COMMON = tuple(map(DTYPES.__getitem__, ("FP32", "FP16", "INT32", "BF16", "INT16", "INT8", "UINT8")))
 #: Rules that speak of several windows of one tile are written for several.
 _SEVERAL = frozenset({"windows"})
 
 
 def write_left_side(m: Maker, rule: Rule) -> Value:
     """Append the left side of a rule and return its value; raises ``Refused``."""
-    for _ in range(_TRIES):
+    for turn in range(_TRIES):
         mark = m.mark()
         try:
-            return _Instance(m, rule).write()
+            return _Instance(m, rule, turn >= _ANY_DTYPE).write()
         except Refused:
             m.back(mark)
     raise Refused(f"no operands suit the left side of {rule.name}")
@@ -58,8 +60,8 @@ def write_left_side(m: Maker, rule: Rule) -> Value:
 class _Instance:
     """One way to write a rule's left side."""
 
-    def __init__(self, m: Maker, rule: Rule) -> None:
-        self.m, self.rule = m, rule
+    def __init__(self, m: Maker, rule: Rule, common: bool) -> None:
+        self.m, self.rule, self.common = m, rule, common
         self.rng = np.random.default_rng(m.rng.getrandbits(32))
         self.codes = self._codes()
         self.sides = sides_of(rule)
@@ -72,7 +74,7 @@ class _Instance:
     def _codes(self) -> Assignment:
         """Draw dtypes, modes and saturations that the rule's conditions admit; raises ``Refused``."""
         for _ in range(_TRIES):
-            codes = {v: self._code(v) for v in code_variables(self.rule)}
+            codes = {v: self._code(v) for v in _code_variables(self.rule)}
             if saturations_fit(self.rule.lhs, codes) and all(
                 code_condition(c, codes) for c in self.rule.when if c.relation in FACTS or c.relation == "!="
             ):
@@ -83,7 +85,7 @@ class _Instance:
         rng = self.m.rng
         match v.kind:
             case "dtype":
-                palette = self.m.palette if rng.random() < 0.6 else self.m.known()
+                palette = self.m.palette if rng.random() < 0.6 else _COMMON if self.common else self.m.known()
                 return DTYPE_CODES[rng.choice(palette).name]
             case "mode":
                 return rng.choice(list(MODE_CODES.values()))
@@ -238,6 +240,11 @@ class _Instance:
         dtype: DType = x.type.dtype
         top = min(100, int(min(dtype.max_value, 100)))
         return self.m.promise(x, 0 if not dtype.signed else -top, top)
+
+
+@lru_cache(maxsize=512)
+def _code_variables(rule: Rule) -> list[Var]:
+    return code_variables(rule)
 
 
 def _shaped(p: Pattern) -> bool:
