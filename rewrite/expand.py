@@ -5,6 +5,8 @@ results; intermediate names are the first result's name, ``__``, what the value 
 ``_tmp_v`` and a number. Nothing a recipe makes is in the table, so expanding twice changes nothing, and a program
 without such operations is returned as it is.
 
+Casts with a narrowed result that no instruction does are cut into the cast and the narrowing.
+
 The collectives and transfers of kernels (:mod:`tilegg.rules.collectives`) become structured control flow, and their
 result is the window itself. Those of host functions and of a chip's orchestration are left as they are.
 """
@@ -44,6 +46,7 @@ from ..rules.collectives.reuse import Reuse
 from ..rules.target import Target
 from .expand_tiles import Emitter, Recipe, expand_scatter_update, expand_tquant_mx, positions_fit
 from .names import names_of
+from .narrowed_casts import split, splits
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,8 @@ def _function(f: Function, target: Target | None, remarks: list[Diagnostic] | No
     ops = [s for s in walk(f.body) if isinstance(s, Op)]
     found = [s for s in ops if _applies(s)]
     structured = [s for s in ops if _structured(s)] if kernel else []
-    if not found and not structured:
+    scope = _scalars(f)
+    if not found and not structured and not any(splits(s, target, scope) for s in ops):
         return f
     for op in found:
         _require(op, target)
@@ -139,9 +143,10 @@ class _Expansion:
         self, f: Function, target: Target | None, taken: set[str], structured: bool, remarks: list[Diagnostic] | None
     ) -> None:
         self.taken, self.structured, self.remarks = taken, structured, remarks
+        self.target, self.scope = target, _scalars(f)
         self.replaced: dict[str, Operand] = {}
         if structured:
-            self.context = Context(target, _scalars(f))
+            self.context = Context(target, self.scope)
             self.reuse = Reuse(f)
 
     def block(self, block: Block) -> Block:
@@ -150,6 +155,8 @@ class _Expansion:
             match s:
                 case Op() if _applies(s):
                     out += expand_op(self._op(s), self.taken)
+                case Op() if splits(s, self.target, self.scope):
+                    out += split(self._op(s), self.taken, self.scope)
                 case Op() if self.structured and _structured(s):
                     out += self._replaced(s)
                 case _:

@@ -92,7 +92,7 @@ def _region(block: Block, run: list[int], users: dict[str, list[int]], made: fro
     return Region(ops, tuple(run), tuple(leaves.values()), roots, dying)
 
 
-def _narrowed(op: Op, annotated: TileType) -> bool:
+def narrowed(op: Op, annotated: TileType) -> bool:
     """True where an annotation narrows the valid shape: the result is then less than what the operation gives."""
     if annotated.valid is None:
         return False
@@ -112,7 +112,7 @@ def encodable(op: Op, fixed: frozenset[str]) -> bool:
     result = op.results[0]
     if result.name in fixed or not _takes(result.type) or "attrs" in op.attrs:
         return False
-    if isinstance(result.type, TileType) and (result.type.memref is not None or _narrowed(op, result.type)):
+    if isinstance(result.type, TileType) and (result.type.memref is not None or narrowed(op, result.type)):
         return False
     for is_dims, o in zip(dims, op.operands):
         kind = type(o)
