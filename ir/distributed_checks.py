@@ -95,7 +95,7 @@ def _problem(code: str, s: Op, what: str, reason: str = "", hint: str = "") -> D
 
 
 def _allreduce(s: Op, level: str) -> list[Diagnostic]:
-    count, ring = s.attrs.get("core_num", 1), s.attrs.get("mode") == "ring"
+    count = s.attrs.get("core_num", 1)
     signal = s.operands[1]
     found = []
     if level != HOST:
@@ -106,10 +106,21 @@ def _allreduce(s: Op, level: str) -> list[Diagnostic]:
             hint = "pass an INT32 window [NR, 1]"
             found.append(_problem("TG053", s, "has no signal", "signals are made up for host calls only", hint))
     if isinstance(signal, Value) and isinstance(signal.type, TensorType):
-        why = ring_signal_problem(signal.type, level) if ring else mesh_signal_problem(signal.type, level)
+        why = signal_problem(signal.type, str(s.attrs.get("mode", "mesh")), level)
         if why:
             found.append(_problem("TG008", s, f"has a signal {shape_text(signal.type.shape)}", why))
     return found
+
+
+def signal_problem(signal: TensorType, mode: str, level: str = INCORE) -> str:
+    """Return why a signal cannot serve an allreduce in its mode, or an empty string.
+
+    ``auto`` takes either: on the signal of a ring also a mesh runs, on that of a mesh no ring does.
+    """
+    mesh = mesh_signal_problem(signal, level)
+    if mode == "mesh" or (mode == "auto" and (not mesh or len(signal.shape) != 2)):
+        return mesh
+    return ring_signal_problem(signal, level)
 
 
 def mesh_signal_problem(signal: TensorType, level: str = INCORE) -> str:

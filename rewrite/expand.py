@@ -8,7 +8,8 @@ without such operations is returned as it is.
 Casts with a narrowed result that no instruction does are cut into the cast and the narrowing.
 
 The collectives and transfers of kernels (:mod:`tilegg.rules.collectives`) become structured control flow, and their
-result is the window itself. Those of host functions and of a chip's orchestration are left as they are.
+result is the window itself. Those of host functions and of a chip's orchestration are left as they are, except that
+an open mode is decided.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from ..ir.program import (
 )
 from ..ir.types import OpaqueType, ScalarType, TileType
 from ..rules.collectives import RECIPES, Context, Steps
+from ..rules.collectives.host import host_mode, is_auto
 from ..rules.collectives.reuse import Reuse
 from ..rules.target import Target
 from .expand_tiles import Emitter, Recipe, expand_scatter_update, expand_tquant_mx, positions_fit
@@ -94,7 +96,8 @@ def _function(f: Function, target: Target | None, remarks: list[Diagnostic] | No
     found = [s for s in ops if _applies(s)]
     structured = [s for s in ops if _structured(s)] if kernel else []
     scope = _scalars(f)
-    if not found and not structured and not any(splits(s, target, scope) for s in ops):
+    open_modes = not kernel and any(map(is_auto, ops))
+    if not found and not structured and not open_modes and not any(splits(s, target, scope) for s in ops):
         return f
     for op in found:
         _require(op, target)
@@ -143,7 +146,7 @@ class _Expansion:
         self, f: Function, target: Target | None, taken: set[str], structured: bool, remarks: list[Diagnostic] | None
     ) -> None:
         self.taken, self.structured, self.remarks = taken, structured, remarks
-        self.target, self.scope = target, _scalars(f)
+        self.target, self.scope, self.kernel = target, _scalars(f), level_of(f) == INCORE
         self.replaced: dict[str, Operand] = {}
         if structured:
             self.context = Context(target, self.scope)
@@ -157,11 +160,19 @@ class _Expansion:
                     out += expand_op(self._op(s), self.taken)
                 case Op() if splits(s, self.target, self.scope):
                     out += split(self._op(s), self.taken, self.scope)
+                case Op() if not self.kernel and is_auto(s):
+                    out.append(self._with_mode(self._op(s)))
                 case Op() if self.structured and _structured(s):
                     out += self._replaced(s)
                 case _:
                     out.append(self._kept(s))
         return Block(tuple(out))
+
+    def _with_mode(self, s: Op) -> Op:
+        made, why = host_mode(s, self.target)
+        if self.remarks is not None:
+            self.remarks.append(Diagnostic("TG054", f"{s.name} mode='auto' takes {why}", s.span, severity="remark"))
+        return made
 
     def _replaced(self, s: Op) -> list[Statement]:
         op = self._op(s)

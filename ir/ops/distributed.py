@@ -187,6 +187,8 @@ def _staged(call: Call) -> None:
     require_stage(call, 3, dtype, shape)
     if call.operands[4] is not None:
         require_stage(call, 4, dtype, shape)
+        if call.operands[3] == call.operands[4]:
+            call.fail("TG008", "the two staging tiles are one tile", reason="one is filled while the other is sent")
         if call.type(3).shape != call.type(4).shape:
             call.fail("TG008", "the two staging tiles differ in shape")
     if "atomic" in call.decl.by_name:

@@ -191,7 +191,7 @@ class Arguments(Expressions):
         match kind:
             case Kind.FLAG if value in (0, 1):
                 return bool(value)
-            case Kind.INT if isinstance(value, int):
+            case Kind.INT if isinstance(value, int) and not isinstance(value, bool):
                 return int(value)
             case Kind.NUMBER if isinstance(value, int | float):
                 return float(value)

@@ -37,7 +37,7 @@ def _auto(s: Steps, window: Any, signal: Any) -> None:
     """Decide now where ranks and size are known, else at run time by the number of ranks."""
     t: TensorType = window.type
     model = link_model(s.context.target)
-    if signal.type.shape[1] == 1:
+    if len(signal.type.shape) < 2 or signal.type.shape[1] == 1:
         _say(s, "mesh: the signal [NR, 1] has no cells for the rounds of a ring")
         mesh_allreduce(s, mesh_credits(s, signal), window)
         return

@@ -103,6 +103,16 @@ class TestAllreduce:
         wide = "s = pld.window(b1, [4, 8], dtype=pl.INT32)"
         assert codes(host(self.WINDOW, wide, "r = pld.tensor.allreduce(w, s, core_num=8)")) == []
 
+    def test_auto_takes_the_signal_of_either(self) -> None:
+        for shape, found in (("sig", []), ("ring", []), ("sig1", ["TG008"]), ("counts", [])):
+            program = parse_line(f"r = pld.tensor.allreduce(win, {shape}, mode='auto')")
+            assert codes(program) == found
+            if found:
+                with pytest.raises(TileggError, match="TG008"):
+                    lower(program, "a2a3")
+            else:
+                lower(program, "a2a3")
+
     def test_ring_signal_has_a_row_more_on_the_host(self) -> None:
         assert codes(parse_line("r = pld.tensor.allreduce(win, ring, mode='ring')")) == []
         for rows, found in ((6, ["TG008"]), (7, [])):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tilegg.extract.lower import lower
+from tilegg.ir.diagnostics import Diagnostic
 from tilegg.ir.program import For, Op, Program, walk
 from tilegg.ir.ranks import run_ranks, schedules
 from tilegg.ir.text import parse, print_program
 from tilegg.rewrite.expand import expand
 from tilegg.rewrite.host_signals import with_signals
+from tilegg.rules.target import load_target
 
 TEXT = """
 import pypto.language as pl
@@ -60,6 +62,30 @@ def test_a_window_is_made_before_the_loop(cores: int) -> None:
         xs = np.arange(24, dtype=np.float32).reshape(3, 1, 8)
         result = run_ranks(made, 3, {"xs": xs}, function="host", schedule=schedule).check()
         assert np.array_equal(result.outputs[0]["ys"], np.broadcast_to(3 * xs.sum(0), xs.shape))
+
+
+@pytest.mark.parametrize(
+    ("size", "signal", "mode"),
+    [(8, "[15, 8]", "mesh"), (100_000, "[15, 8]", "ring"), (100_000, "[8, 1]", "mesh"), (100_000, "[8]", "mesh"),
+     (100_000, "", "mesh")],
+)  # fmt: skip
+def test_an_open_mode_is_decided(size: int, signal: str, mode: str) -> None:
+    """The runtime knows mesh and ring; a ring needs its own signal, with a row for the return barrier."""
+    text = TEXT.replace("[1, 8]", f"[1, {size}]").replace("buffer(32)", f"buffer({4 * size})")
+    text = text.replace("[N, 1, 8]", f"[N, 1, {size}]")
+    given = ""
+    if signal:
+        given = ", s"
+        made = f"        s = pld.window(pld.alloc_window_buffer(480), {signal}, dtype=pl.INT32)\n        for r in"
+        text = text.replace("        for r in", made, 1)
+    remarks: list[Diagnostic] = []
+    program = parse(text.format(extra=given + ", mode='auto'"))
+    made_program = expand(with_signals(program), load_target("a2a3"), remarks)
+    (call,) = host_ops(made_program, "pld.tensor.allreduce")
+    assert call.attrs.get("mode", "mesh") == mode
+    (remark,) = remarks
+    assert remark.code == "TG054" and mode in remark.message
+    assert (" us on a mesh, " in remark.message) == (signal == "[15, 8]")
 
 
 def test_explicit_signals_and_kernels_stay() -> None:
