@@ -32,6 +32,13 @@ def test_rules_verify_counts(tilegg):
     done = tilegg("rules", "cast.mode", "--verify", "--samples", "5", "--json")
     assert done.code == 0 and done.json["ok"]
     assert all(r["values"] > 0 and not r["failures"] for r in done.json["rules"])
+    assert [k["kind"] for k in done.json["kinds"]] == ["cast"] and not done.json["not_proved"]
+
+
+def test_rules_verify_tells_what_is_proved(tilegg):
+    done = tilegg("rules", "integer.", "--verify", "--samples", "3")
+    assert done.code == 0 and "proved with Z3" in done.out
+    assert "integer and mask rules: 7, proved for every integer dtype they take: 7" in done.out
 
 
 def test_rules_verify_catches_a_wrong_rule(tilegg, monkeypatch):
