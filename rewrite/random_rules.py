@@ -19,7 +19,7 @@ from ..ir.types import TileType, tile
 from ..rules.check import code_condition, code_variables, roles, saturations_fit
 from ..rules.check_dims import made_up_lists
 from ..rules.check_draw import sides_of
-from ..rules.check_eval import Assignment, Role, attributes
+from ..rules.check_eval import Assignment, Role, attributes, operations_of
 from ..rules.computed import COMPUTED
 from ..rules.facts import FACTS
 from ..rules.rule import Condition, Pattern, Rule, Term, Var, variables
@@ -72,12 +72,16 @@ class _Instance:
         self.made: dict[Pattern, Operand] = {}
 
     def _codes(self) -> Assignment:
-        """Draw dtypes, modes and saturations that the rule's conditions admit; raises ``Refused``."""
+        """Draw dtypes, modes and saturations that the rule's conditions admit, or now and then do not.
+
+        Raises ``Refused``.
+        """
+        asked = [c for c in self.rule.when if c.relation in FACTS or c.relation == "!="]
+        if self.m.rng.random() < 0.08:
+            asked = []
         for _ in range(_TRIES):
             codes = {v: self._code(v) for v in _code_variables(self.rule)}
-            if saturations_fit(self.rule.lhs, codes) and all(
-                code_condition(c, codes) for c in self.rule.when if c.relation in FACTS or c.relation == "!="
-            ):
+            if saturations_fit(self.rule.lhs, codes) and all(code_condition(c, codes) for c in asked):
                 return codes
         raise Refused
 
@@ -150,7 +154,9 @@ class _Instance:
         if kind == "mask":
             return self._mask()
         if kind == "scalar":
+            # What a comparison compares with has a dtype of its own, of which a number must be fit to become one.
             must = any(c.relation in ("literal", "nonzero") and v in c.args for c in self.rule.when)
+            must |= dtype.is_float and "tile.cmps" in operations_of(self.rule.lhs)
             return m.number(dtype) if must or m.rng.random() < 0.85 else m.scalar(dtype)
         if self.rule.lhs.op == "tile.assume":
             return m.load(self._type(v, dtype))

@@ -167,3 +167,21 @@ def test_mutant_is_caught(name: str) -> None:
 def test_the_rules_are_intact_after_mutation() -> None:
     total = audit(random_program(7), load_target("a5"), 7, "faithful")
     assert total.ok
+
+
+WRONG_RIGHT = [m for m in mutants() if m.kind == "rule" and m.name.endswith("on the right")][7::37]
+
+
+@pytest.mark.parametrize("name", [m.name for m in WRONG_RIGHT])
+def test_programs_written_for_a_rule_show_that_it_is_wrong(name: str) -> None:
+    """The audit alone notices, without the rule's own check."""
+    (mutant,) = [m for m in WRONG_RIGHT if m.name == name]
+    assert any(_shows(mutant, seed) for seed in range(30))
+
+
+def _shows(mutant: Mutant, seed: int) -> bool:
+    rule = RULES[mutant.rule]
+    contract = rule.contract if rule.contract in ("contracted", "faithful") else "exact"
+    program = random_program(seed, Kind(rule=rule.name, size=2, flow=False, composites=rule.bound is not None))
+    with applied(mutant):
+        return not audit(program, load_target(("a5", "a2a3")[seed % 2]), seed, contract, runs=2).ok
