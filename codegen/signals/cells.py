@@ -52,8 +52,9 @@ def uses_of(u: Unrolled) -> dict[Cell, Use]:
         if use is None:
             use = found[e.cell] = Use(e.cell)
         _note(use, u, n)
+    waited = {use.cell.window for use in found.values() if use.waits}
     for use in found.values():
-        _settle(use, u)
+        _settle(use, u, use.cell.window in waited)
     return found
 
 
@@ -79,9 +80,14 @@ def _note(use: Use, u: Unrolled, n: int) -> None:
         given.append((n, (given[-1][1] if given else 0) + value))
 
 
-def _settle(use: Use, u: Unrolled) -> None:
-    """Decide whether the cell is a counter, or flags that one rank sets to ever higher values."""
+def _settle(use: Use, u: Unrolled, signal: bool) -> None:
+    """Decide whether the cell is a counter, or flags that one rank sets to ever higher values.
+
+    ``signal``: some cell of the window is waited for; otherwise its cells hold data.
+    """
     if not use.waits:
+        if signal and len({u.events[n].rank for n in use.sets}) > 1:
+            use.outside = "Set by several ranks, and waited for by none"
         return
     if use.equal:
         use.outside = "a wait for equality"

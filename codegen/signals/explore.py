@@ -42,7 +42,7 @@ def search(graph: Graph, limit: int = MAX_STATES) -> Outcome:
     u = graph.u
     lanes = [[n for n in numbers if u.events[n].kind in ("notify", "wait", "collective")] for numbers in u.by_rank]
     loose = {cell for cell, use in graph.uses.items() if use.outside}
-    checked = {cell for cell, use in graph.uses.items() if use.waits and not use.deferred}
+    checked = {cell for cell, use in graph.uses.items() if (use.waits or use.outside) and not use.deferred}
     seen: set[object] = set()
     stack = [_State([0] * u.setting.ranks, {}, None)]
     hung = left = None
