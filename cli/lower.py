@@ -1,4 +1,4 @@
-"""``lower`` and ``explain``: the main job, and why each instruction was chosen."""
+"""``lower``: the main job."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from .check import add_ranks
-from .words import count, natural, seconds
+from .words import count, seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,12 +26,7 @@ _NODES = 200_000
 
 
 def add(verbs: Verbs) -> None:
-    """Add the verbs of this file."""
-    _add_lower(verbs)
-    _add_explain(verbs)
-
-
-def _add_lower(verbs: Verbs) -> None:
+    """Add the verb of this file."""
     p = verbs.add(
         "lower",
         lower,
@@ -53,32 +48,6 @@ def _add_lower(verbs: Verbs) -> None:
     p.add_argument("--print-after", metavar="PASS", action="append", default=[], choices=PASSES,
                    help=f"show the program after a pass on stderr: {', '.join(PASSES)}")  # fmt: skip
     p.add_argument("--time-passes", action="store_true", help="show the time of each pass on stderr")
-
-
-def _add_explain(verbs: Verbs) -> None:
-    p = verbs.add(
-        "explain",
-        explain,
-        "tell for every instruction the rule that chose it and what else was possible",
-        "  tilegg explain kernel.py --arch a5\n"
-        "  tilegg explain kernel.py --arch a2a3 --why-not 'fp32>fp16>int8'\n"
-        "  tilegg explain kernel.py --arch a5 --pareto --json",
-    )
-    add_lowering_options(p)
-    p.add_argument("-o", "--output", metavar="OUT", help="the file to write (default: stdout)")
-    p.add_argument(
-        "--why-not",
-        metavar="WHAT",
-        help="answer only why this was not chosen: a chain of dtypes (fp32>fp16>int8), an operation, or a value's name",
-    )
-    p.add_argument("--alternatives", metavar="N", type=natural, default=4,
-                   help="other choices shown per instruction (default: 4)")  # fmt: skip
-    p.add_argument(
-        "--pareto",
-        action="store_true",
-        help="instead list the lowerings, over all objectives and contracts, that no other beats",
-    )
-    p.add_argument("--json", action="store_true", help="print JSON")
 
 
 def add_lowering_options(p: ArgumentParser) -> None:
@@ -144,7 +113,7 @@ def lower(args: Namespace, console: Console) -> int:
     _show(args, console, "emit", text)
     results: list[tuple[str | None, str | bytes]] = [(args.output, text)]
     if args.report is not None:
-        results.insert(0, (args.report, clock.timed("report", lambda: _report(result, args.input, console))))
+        results.insert(0, (args.report, clock.timed("report", lambda: report_of(result, console))))
     clock.timed("write", lambda: write_all(results))
     console.note(summary(result))
     if args.time_passes:
@@ -182,7 +151,8 @@ def _gate(result: Lowered, args: Namespace) -> list[Diagnostic]:
     return require_clean(result.program, args.ranks, result.source)
 
 
-def _report(result: Lowered, path: str, console: Console) -> str:
+def report_of(result: Lowered, console: Console) -> str:
+    """Return the HTML report of a lowering."""
     from ..extract.report_html import to_html
 
     return to_html(result, next(iter(console.sources.values()), ""))
@@ -228,41 +198,3 @@ def _text(thing: Any) -> str:
 
         return print_program(thing).rstrip()
     return graph_text(thing) if isinstance(thing, Graph) else str(thing).rstrip()
-
-
-# -- explain -----------------------------------------------------------------------------------------------
-
-
-def explain(args: Namespace, console: Console) -> int:
-    """Explain the choices of one lowering."""
-    from .files import write
-    from .programs import load
-
-    console.json_stdout = args.json and args.output in (None, "-")
-    program = load(args.input, console)
-    if args.pareto:
-        write(args.output, _front(program, args))
-    else:
-        write(args.output, _explained(lowered_of(program, args, console, remarks=False), args))
-    return 0
-
-
-def _front(program: Program, args: Namespace) -> str:
-    from ..extract.pareto import pareto, render
-    from .console import json_text
-
-    options = {"exact": args.exact, "time_limit": args.time_limit, "node_limit": args.node_limit}
-    points = pareto(program, args.arch, **options, **({"memo": None} if args.no_memo else {}))
-    if args.json:
-        return json_text({"schema": 1, "arch": args.arch, "points": [p.to_json() for p in points]})
-    return render(points).rstrip() + "\n"
-
-
-def _explained(result: Lowered, args: Namespace) -> str:
-    from ..extract.explain import explain as explanation
-    from .console import json_text
-
-    found = explanation(result, why_not=args.why_not, alternatives=args.alternatives)
-    if args.json:
-        return json_text(found.to_json())
-    return "\n".join(found.answer) + "\n" if args.why_not else found.render()

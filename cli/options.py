@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from .. import __version__
-from . import casts, catalog, check, lower, runs, scalars
+from . import casts, catalog, check, explain, lower, runs, scalars
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--version", action="version", version=f"tilegg {__version__}")
     verbs = Verbs(made.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True))
-    for group in (lower, casts, scalars, runs, check, catalog):
+    for group in (lower, explain, casts, scalars, runs, check, catalog):
         group.add(verbs)
     _add_reproduce(verbs)
     return made

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from ..ir.op import OPS
 from ..ir.program import Const, Op
@@ -20,6 +21,7 @@ from ..rewrite.graph import ABSENT, LITERAL, OPERATION, Graph, Node
 from ..rules.casts import road_table, road_words
 from ..rules.computed import COMPUTED
 from ..rules.facts import (
+    FACTS,
     OF_LITERALS,
     dtype_holds,
     infinity_kept,
@@ -40,15 +42,22 @@ from ..rules.terms import LITERAL as TERM_LITERAL
 from .chains import class_of
 from .lowered import RegionResult
 
+#: Comparisons of a node with a pattern that one region's searches may take (about a second).
+MOST_COMPARED = 60_000
 #: Longest derivation looked for, in rule applications.
 MAX_STEPS = 5
 
-Bindings = dict[str, int]
+#: What a match has found: codes and classes of variables by name, and the node that each inner pattern met.
+Bindings = dict[Any, Any]
 
 _LATE = frozenset(r.number for r in RULES.values() if r.phase != "normalise")
 _BY_OP: dict[str, list[Rule]] = {}
 for _rule in RULES.values():
     _BY_OP.setdefault(_rule.lhs.op, []).append(_rule)
+
+
+class Tired(Exception):
+    """The search has compared as much as it may."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,8 @@ class Deriver:
         self.graph: Graph = result.graph
         self.target = target
         self._hidden: frozenset[int] = frozenset()
+        #: Nodes that may still be compared with a pattern.
+        self.left = MOST_COMPARED
         self._index = {
             (n.decl.name, n.key, n.children): (c, n)
             for c, nodes in enumerate(self.graph.classes)
@@ -126,9 +137,33 @@ class Deriver:
             for bound in self._match_node(rule.lhs, node, {}):
                 yield from self._results(rule, c, bound, others)
 
+    def matches(
+        self, rule: Rule, c: int, node: Node, goal: Node | None, backwards: bool = False
+    ) -> Iterator[tuple[Step, Bindings]]:
+        """Yield the applications of a rule that lead from a node of class ``c`` to ``goal``, or to any other of it.
+
+        Bindings give classes and codes by variable name, and by pattern the node that it met on either side.
+        ``backwards``: from the rule's right side to its left.
+        """
+        self._hidden = frozenset()
+        near, far = (rule.rhs, rule.lhs) if backwards else (rule.lhs, rule.rhs)
+        starts = [{near.name: c}] if isinstance(near, Var) else self._match_node(near, node, {})
+        for bound in starts:
+            if isinstance(far, Var):
+                ends = [bound] if bound[far.name] == c else []
+            else:
+                others = [n for n in self._others(c, node) if goal is None or n is goal]
+                ends = [b for n in others for b in self._match_node(far, n, bound)]
+            for full in ends:
+                facts = self._holds(rule, full)
+                if facts is not None:
+                    yield Step(rule, facts), full
+
     def _others(self, c: int, node: Node) -> list[Node]:
-        nodes = self.graph.classes[c]
-        return [n for n in nodes if n is not node and n.kind == OPERATION and n.rule not in self._hidden]
+        return [n for n in self.graph.classes[c] if n is not node and n.kind == OPERATION and self._seen(n)]
+
+    def _seen(self, n: Node) -> bool:
+        return n.rule not in self._hidden or n.origin >= 0
 
     def _results(
         self, rule: Rule, c: int, bound: Bindings, others: list[Node]
@@ -150,12 +185,14 @@ class Deriver:
     def _match_node(self, term: Term, node: Node, bound: Bindings) -> Iterator[Bindings]:
         if node.decl is None or node.decl.name != term.op or len(node.key) != len(term.args):
             return
-        here = dict(bound)
+        self.left -= 1
+        if self.left < 0:
+            raise Tired
+        if any((a if type(a) is int else bound.get(a.name, k)) != k for a, k in zip(term.args, node.key)):  # type: ignore[union-attr]
+            return
+        here = {**bound, term: node}
         for arg, code in zip(term.args, node.key):
-            if isinstance(arg, int):
-                if arg != code:
-                    return
-            elif here.setdefault(arg.name, code) != code:
+            if isinstance(arg, Var) and here.setdefault(arg.name, code) != code:
                 return
         yield from self._match_children(term.children, node.children, here)
 
@@ -178,8 +215,13 @@ class Deriver:
                    for n in self.graph.classes[c]):  # fmt: skip
                 yield bound
             return
+        met = bound.get(p)
+        if met is not None:
+            # The pattern stands in the rule twice: it is one value in one form.
+            yield from [bound] if any(n is met for n in self.graph.classes[c]) else []
+            return
         for node in self.graph.classes[c]:
-            if node.rule not in self._hidden or node.origin >= 0:
+            if self._seen(node):
                 yield from self._match_node(p, node, bound)
 
     # -- conditions ----------------------------------------------------------------------------------------
@@ -212,8 +254,11 @@ class Deriver:
                 return infinity_kept(CODE_DTYPES[args[0]], args[1])
             case table if table.startswith("road"):
                 return self._road(table, args)
-            case relation:
+            case relation if set(FACTS[relation][0]) == {"dtype"}:
                 return dtype_holds(relation, tuple(CODE_DTYPES[code] for code in args))
+            case _:
+                # A row that a provider found when the graph was made; both sides are in one class only if it was there.
+                return True
 
     def _operand_fact(self, relation: str, args: list[int]) -> bool:
         """Decide a fact about an operand that is not about casts."""

@@ -13,22 +13,11 @@ from ..ir.diagnostics import Diagnostic, Span
 from ..ir.program import Const, Op, Operand, Value
 from ..ir.types import ScalarType, TileType, shape_text
 from ..rules.rule import Rule
+from .describe import FactUsed
 from .kbest import Alternative
 from .lowered import Lowered, Totals
-
-
-@dataclass(frozen=True)
-class FactUsed:
-    """What is known about a value and was needed: its value set, and the operation that bounds it."""
-
-    value: str
-    known: str
-    origin: str
-    line: int | None
-
-    def __str__(self) -> str:
-        where = f" (line {self.line})" if self.line else ""
-        return f"{self.value} in {self.known}, from {self.origin}{where}"
+from .trajectory import Trajectory, derivation
+from .trajectory_show import brief, headline, to_json
 
 
 @dataclass(frozen=True)
@@ -78,7 +67,10 @@ class ExplainedFunction:
 
 @dataclass
 class Explanation:
-    """What :func:`explain` gives back; ``answer`` are the lines that answer its question."""
+    """What :func:`explain` gives back; ``answer`` are the lines that answer its question.
+
+    ``derivation``: the rule applications that lead from what was written to what was chosen.
+    """
 
     arch: str
     objective: str
@@ -88,6 +80,7 @@ class Explanation:
     optimum: Any
     functions: list[ExplainedFunction]
     remarks: list[Diagnostic]
+    derivation: Trajectory
     answer: list[str] = field(default_factory=list)
 
     def render(self) -> str:
@@ -95,6 +88,8 @@ class Explanation:
         lines = [_headline(self)]
         for f in self.functions:
             lines += ["", f"{f.name}:", *_function_lines(f, self.objective)]
+        if self.derivation.steps or self.derivation.missing:
+            lines += ["", f"{headline(self.derivation)}:", *brief(self.derivation)]
         if self.remarks:
             lines += ["", *(d.render() for d in self.remarks)]
         if self.answer:
@@ -114,11 +109,21 @@ class Explanation:
             "functions": [_function_json(f) for f in self.functions],
             "remarks": [d.to_json() for d in self.remarks],
             "answer": self.answer,
+            "derivation": to_json(self.derivation),
         }
 
+    def _repr_html_(self) -> str:
+        from .notebook import explanation_html
 
-def explain(lowered: Lowered, *, why_not: str | None = None, alternatives: int = 4) -> Explanation:
+        return explanation_html(self)
+
+
+def explain(
+    lowered: Lowered, *, why_not: str | None = None, alternatives: int = 4, samples: int = 0
+) -> Explanation:
     """Explain a lowered program: up to ``alternatives`` other choices an instruction, costs by re-extraction.
+
+    ``samples``: inputs on which the interpreter runs every step of the derivation again (0: none).
 
     ``why_not`` asks about one thing: a chain of dtypes (``fp32>fp16>int8``), an operation (``tile.adds``) or a
     value of the program by name. Raises TG004 for a chain with an unknown dtype and TG003 for a question about
@@ -131,7 +136,7 @@ def explain(lowered: Lowered, *, why_not: str | None = None, alternatives: int =
     answered = answer(lowered, why_not) if why_not else []
     return Explanation(
         lowered.arch, lowered.objective, lowered.contract, lowered.totals, lowered.plain, lowered.optimum,
-        functions, lowered.remarks, answered,
+        functions, lowered.remarks, derivation(lowered, samples=samples), answered,
     )  # fmt: skip
 
 

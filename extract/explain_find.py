@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator
 from ..ir import valueset
 from ..ir.program import Function, Op, Value, flat_operands, walk
 from ..ir.types import TileType
-from ..rewrite.amax import scaled_bound
 from ..rewrite.graph import LEAF, Node
-from ..rewrite.knowledge import Knowledge
 from ..rules.rule import RULES, Rule
 from .chains import chain, emitted_values, is_cast, road_behind
 from .derive import Deriver, Step
-from .explain import Dropped, Explained, ExplainedFunction, FactUsed, op_text
+from .describe import Describer, FactUsed
+from .explain import Dropped, Explained, ExplainedFunction, op_text
 from .kbest import alternatives, class_name
 from .lowered import FunctionReport, Instruction, Lowered, RegionResult
 
@@ -31,7 +30,7 @@ class _Finder:
         self.report = report
         self.most = most
         self.function: Function = (lowered.expanded or lowered.source).function(report.name)
-        self.knowledge = Knowledge(self.function)
+        self.describer = Describer(self.function, lowered.target)
         self.derivers = [Deriver(r, lowered.target) for r in report.regions]
         self.emitted = {i.op.results[0].name for i in report.instructions if i.op.results}
         self.place = {
@@ -109,12 +108,7 @@ class _Finder:
                 yield self.fact(result, k, values)
 
     def fact(self, result: RegionResult, c: int, values: valueset.ValueSet) -> FactUsed:
-        name = class_name(result, c)
-        op = self.knowledge.ops.get(name)
-        if op is None:
-            return FactUsed(name, str(values), "its dtype", None)
-        origin = "amax scaling" if scaled_bound(op, self.knowledge.ops) else op.name
-        return FactUsed(name, str(values), origin, op.span.line if op.span else None)
+        return self.describer.fact(class_name(result, c), values)
 
     # -- what is gone --------------------------------------------------------------------------------------
 

@@ -112,6 +112,11 @@ class Lowered:
         """Return "proved", or ``{"gap": g}`` with the relative distance to the proved bound."""
         return "proved" if self.gap <= 0 else {"gap": round(self.gap, 6)}
 
+    def _repr_html_(self) -> str:
+        from .notebook import lowered_html
+
+        return lowered_html(self)
+
     @cached_property
     def remarks(self) -> list[Diagnostic]:
         """What lowering has to say, with measured error rates of inexact casts (measured on first use)."""

@@ -180,6 +180,32 @@ def test_why_not_answers_only(tilegg):
     assert "error[TG004]" in tilegg(*words, "fp32>fp33").err
 
 
+def test_the_steps_to_another_program(tilegg, source):
+    slow = source(kernel("FP32", "FP32", "pl.neg(pl.neg(pl.mul(a, 2.0)))"), "slow.py")
+    fast = source(kernel("FP32", "FP32", "pl.mul(a, 2.0)"), "fast.py")
+    done = tilegg("explain", slow, "--arch", "a5", "--to", fast)
+    assert done.code == 0 and "neg.neg (exact)" in done.out and "run again: no difference" in done.out
+    found = tilegg("explain", slow, "--arch", "a5", "--to", fast, "--samples", "2", "--json").json
+    assert found["reached"] and [s["check"]["runs"] for s in found["steps"]] == [2]
+    other = source(kernel("FP32", "FP32", "pl.mul(a, 3.0)"), "other.py")
+    done = tilegg("explain", slow, "--arch", "a5", "--to", other)
+    assert done.code == 1 and "the interpreter finds that they differ" in done.out
+
+
+def test_the_steps_between_values_of_one_program(tilegg, source):
+    path = source(kernel("FP32", "FP32", "pl.add(pl.neg(pl.neg(a)), a)"))
+    values = [s.result.name for s in api.parse(path.read_text()).functions[0].body if getattr(s, "name", "") == "tile.neg"]
+    done = tilegg("explain", path, "--arch", "a5", "--from", values[1], "--to", values[0])
+    assert done.code == 1 and "are not equal in the e-graph" in done.out
+    assert "error[TG003]" in tilegg("explain", path, "--arch", "a5", "--to", values[0]).err
+
+
+def test_the_derivation_can_be_run_again(tilegg):
+    done = tilegg("explain", EXAMPLES / "quant_int8.py", "--arch", "a5", "--samples", "2")
+    assert "3 steps, 2180 → 1905 cycles; every step is exact; 3 of 3 run again" in done.out
+    assert done.out.count("run again: no difference (2 inputs") == 3
+
+
 def test_pareto_holds_the_fastest_and_the_most_accurate(tilegg, source):
     path = source(cast_kernel("INT32", "FP16"))
     points = tilegg("explain", path, "--arch", "a2a3", "--pareto", "--json").json["points"]

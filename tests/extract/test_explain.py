@@ -151,6 +151,7 @@ def test_json_is_strict_and_stable() -> None:
     read = json.loads(first)
     assert list(read) == [
         "schema", "arch", "objective", "contract", "totals", "plain", "optimum", "functions", "remarks", "answer",
+        "derivation",
     ]  # fmt: skip
     assert list(read["functions"][0]) == ["name", "instructions", "dropped"]
 
