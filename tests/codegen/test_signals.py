@@ -136,6 +136,32 @@ def test_flags_that_are_reset_are_searched_not_proved() -> None:
     assert "checked up to" in report.checked[0].method
 
 
+FLAG = "if me == 0:\n" + indent(notify("1", "0, 0", "1", "Set")) + "else:\n" + indent(
+    wait("0, 0") + notify("me", "0, 0", "0", "Set")
+)  # fmt: skip
+
+
+def test_what_is_not_decided_is_never_called_proved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = check_signals(program(ONE_CELL, FLAG), [2])
+    certificate = report.certificate()
+    assert certificate is not None and certificate["verdict"] == "checked up to the stated limits"
+    assert certificate["limits"] == ["what happens depends on the schedule: checked under some, not proved"]
+    assert [s["method"] for s in certificate["settings"]] == ["checked up to all 4 states of its signals, 12 schedules"]
+    assert main(["check", written(tmp_path, ONE_CELL, FLAG), "--ranks", "2"]) == 0
+    shown = capsys.readouterr().out
+    assert "checked up to" in shown and "decided" not in shown and "not proved" in shown
+
+
+def test_a_search_that_is_cut_off_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tilegg.codegen.signals import check, explore
+
+    graph = build(unroll(program(ONE_CELL, FLAG), Setting("kernel", 2)))
+    assert explore.search(graph).complete and not explore.search(graph, 1).complete
+    monkeypatch.setattr(check, "search", lambda g: explore.search(g, 1))
+    report = check_signals(program(ONE_CELL, FLAG), [2])
+    assert report.checked[0].method.startswith("checked up to the first 1 states") and not report.proved
+
+
 def test_a_polling_loop_is_run_under_schedules() -> None:
     body = "if me == 0:\n    " + notify("1", "0, 0") + "else:\n" + indent(
         "v = 0\nwhile v < 1:\n    v = pl.tensor.read(sig, [0, 0])\n" + wait("0, 0") + notify("me", "0, 0", "-1")
