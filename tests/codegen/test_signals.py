@@ -149,7 +149,7 @@ def test_what_is_not_decided_is_never_called_proved(tmp_path: Path, capsys: pyte
     assert [s["method"] for s in certificate["settings"]] == ["checked up to all 4 states of its signals, 12 schedules"]
     assert main(["check", written(tmp_path, ONE_CELL, FLAG), "--ranks", "2"]) == 0
     shown = capsys.readouterr().out
-    assert "checked up to" in shown and "decided" not in shown and "not proved" in shown
+    assert "signals: checked up to" in shown and ": decided" not in shown and "not proved" in shown
 
 
 def test_a_search_that_is_cut_off_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
