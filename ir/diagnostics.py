@@ -67,7 +67,7 @@ CODES: dict[str, str] = {
     "TG067": "conflicting window accesses without an order",
     "TG068": "a notify is issued before the data it releases",
     "TG069": "data is used before the wait for it",
-    "TG070": "several ranks write one cache line",
+    "TG070": "several ranks, or several cores of one, write one cache line",
     "TG071": "a deferred wait is misused",
     "TG072": "a signal counter does not fit INT32",
     "TG073": "a cache or fence marker is missing",
