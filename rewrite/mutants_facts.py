@@ -12,17 +12,20 @@ from dataclasses import replace
 from typing import Any
 
 from ..ir import valueset as vs
+from ..ir.dtypes import FP32, INDEX
 from ..ir.op import OPS
-from ..ir.program import For
+from ..ir.program import Const, For
 from ..ir.valueset import ValueSet
 from ..rules import check, facts
+from ..rules.computed import COMPUTED
+from ..rules.rule import RULES
 from . import amax, knowledge, saturate
 from .mutate import Mutant
 
 
 def fact_mutants() -> list[Mutant]:
     """Return the mutants of fact tables, transfer functions, the value-set primitives and the walk over programs."""
-    return [*_conditions(), *_tables(), *_transfers(), *_primitives(), *_walk()]
+    return [*_conditions(), *_tables(), *_literals(), *_transfers(), *_primitives(), *_walk()]
 
 
 # -- conditions --------------------------------------------------------------------------------------------
@@ -45,7 +48,24 @@ def _conditions() -> Iterator[Mutant]:
     }
     for name, fn in variants.items():
         yield Mutant(f"fits: {name}", "fact", ((saturate, "value_fits", fn),))
-    yield Mutant("finite: always", "fact", ((saturate, "value_finite", lambda v: True),))
+    always: Any = lambda v, *code: True  # noqa: E731
+    for name in ("finite", "index", "positive", "ordered", "one_zero", "within"):
+        yield Mutant(f"{name}: always", "fact", ((saturate, f"value_{name}", always),), aim=_asking(name))
+    index, positive = facts.value_index, facts.value_positive
+    others: dict[str, tuple[str, Callable[[ValueSet], bool]]] = {
+        "index: halves too": ("value_index", lambda v: index(replace(v, grid=max(v.grid, 0)))),
+        "index: with NaN": ("value_index", lambda v: index(replace(v, nan=False))),
+        "index: with infinities": ("value_index", lambda v: index(replace(v, inf=False, sign=0))),
+        "index: of any size": ("value_index", lambda v: index(replace(v, lo=max(v.lo, 0), hi=min(v.hi, 1)))),
+        "positive: by the upper bound": ("value_positive", lambda v: positive(replace(v, lo=v.hi))),
+    }
+    for name, (where, fn) in others.items():
+        yield Mutant(name, "fact", ((saturate, where, fn),), aim=_asking(name.split(":")[0]))
+
+
+def _asking(relation: str) -> tuple[str, ...]:
+    """Return the rules that ask for a fact: programs with their left sides show whether it is right."""
+    return tuple(r.name for r in RULES.values() if any(c.relation == relation for c in r.when))
 
 
 def _half(x: Any) -> Any:
@@ -79,6 +99,37 @@ def _tables() -> Iterator[Mutant]:
     by_word: Any = lambda dtype, saturation: saturation != 2  # noqa: E731
     patches = ((facts, "infinity_kept", by_word), (check, "infinity_kept", by_word))
     yield Mutant("keeps_infinity: on for off", "table", patches, rule="cast.fuse.exact-first")
+
+
+def _literals() -> Iterator[Mutant]:
+    """Tables of literals with wrong rows; the first rule that asks for each is checked, then programs for all."""
+    wrong: dict[str, tuple[str, Callable[..., Any]]] = {
+        "inverse: of every number": ("inverse", lambda c, d: _one(1 / c.value, d) if c.value and d.is_float else None),
+        "minus: the number itself": ("minus", lambda c, d: (c,)),
+        "power: one bit more": ("power", _changed("power", lambda k, mask: (Const(k.value + 1, INDEX), mask))),
+        "power: the number as mask": ("power", _changed("power", lambda k, m: (k, Const(m.value + 1, INDEX)))),
+        "low: one bit more": ("low", _changed("low", lambda k: (Const(k.value + 1, INDEX),))),
+        "whole: of every number": ("whole", lambda c, d: (Const(int(c.value), INDEX),) if abs(c.value) < 1e6 else None),
+        "halving: one bit more": ("halving", _changed("halving", lambda k: (Const(k.value + 1, INDEX),))),
+        "product: a sum": ("product", lambda a, b, d: _one(a.value + b.value, d)),
+    }
+    for name, (table, fn) in wrong.items():
+        patch = (COMPUTED, table, replace(COMPUTED[table], function=fn))
+        yield Mutant(name, "table", (patch,), rule=_asking(table)[0], aim=_asking(table))
+
+
+def _one(value: float, dtype: Any) -> tuple[Const, ...]:
+    return (Const(float(value), FP32),)
+
+
+def _changed(table: str, change: Callable[..., Any]) -> Callable[..., Any]:
+    right = COMPUTED[table].function
+
+    def function(*given: Any) -> Any:
+        row = right(*given)
+        return None if row is None else change(*row)
+
+    return function
 
 
 # -- transfer functions ------------------------------------------------------------------------------------

@@ -26,6 +26,8 @@ _SPELLING = {
     "cast.mode.irrelevant-float.finite": "is_float",
     # What a target's instruction approximates, which no meaning tells.
     "fuse.rsqrt": "rooted",
+    # The table of products has rows for floating-point dtypes only.
+    "fuse.muls.muls": "is_float",
     # Floats that FP32 holds keep their order too; the rule is for integers only since nothing else needs it.
     **{f"cmp.integer.{word}.as-float": "is_integer" for word in ("lt", "le", "gt", "ge")},
 }

@@ -16,6 +16,7 @@ from typing import Any
 from ..ir.op import OPS
 from ..ir.program import Program
 from ..rules.check import check_rule
+from ..rules.check_proofs import available, prove, to_prove
 from ..rules.check_values import check_values
 from ..rules.rule import RULES
 from ..rules.target import load_target
@@ -29,18 +30,22 @@ Patch = tuple[Any, Any, Any]
 
 @dataclass(frozen=True)
 class Mutant:
-    """One injected mistake. ``rule`` or ``operation`` names the check that should notice first."""
+    """One injected mistake. ``rule`` or ``operation`` names the check that should notice first.
+
+    ``aim``: rules whose programs are audited before others.
+    """
 
     name: str
     kind: str
     patches: tuple[Patch, ...]
     rule: str = ""
     operation: str = ""
+    aim: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Catch:
-    """What noticed a mutant: ``by`` is rule, values, audit or crash."""
+    """What noticed a mutant: ``by`` is rule, proof, values, audit or crash."""
 
     by: str
     text: str
@@ -89,12 +94,16 @@ def _set(where: Any, key: Any, value: Any) -> None:
         setattr(where, key, value)
 
 
-@lru_cache(maxsize=1024)
-def trial(seed: int) -> tuple[Program, str | None, str]:
-    """Return the program, target name and contract that mutants are audited on."""
+@lru_cache(maxsize=2048)
+def trial(seed: int, aim: str = "") -> tuple[Program, str | None, str]:
+    """Return the program, target name and contract that mutants are audited on; ``aim``: the rule it is written for."""
     target = ("a5", "a2a3", "a5", None)[seed % 4]
     restricted = load_target(target) if target and seed % 3 else None
-    program = random_program(100_000 + seed, Kind(target=restricted))
+    if aim:
+        kind = Kind(size=3, rule=aim, composites=RULES[aim].bound is not None)
+        contract = "contracted" if RULES[aim].contract == "contracted" else "exact"
+        return random_program(100_000 + seed, kind), target or "a5", contract
+    program = random_program(100_000 + seed, Kind(target=restricted, calls=seed % 3 == 1))
     return program, target, ("faithful", "exact")[seed % 2]
 
 
@@ -113,12 +122,17 @@ def _caught(mutant: Mutant, programs: int, samples: int) -> Catch | None:
             found = check_rule(RULES[mutant.rule], samples, seed)
             if found.failures:
                 return Catch("rule", found.failures[0])
+        if available() and to_prove(RULES[mutant.rule]):
+            proof = prove(RULES[mutant.rule])
+            if not proof.ok:
+                return Catch("proof", proof.reason)
     if mutant.operation:
         checked = check_values(OPS[mutant.operation], 4 * samples)
         if checked.failures:
             return Catch("values", checked.failures[0])
-    for seed in range(programs):
-        program, target, contract = trial(seed)
+    aims = [*(mutant.aim[k % len(mutant.aim)] for k in range(programs if mutant.aim else 0)), *[""] * programs]
+    for seed, aim in enumerate(aims):
+        program, target, contract = trial(seed, aim)
         report = audit(program, load_target(target) if target else None, seed, contract, runs=2)
         if report.problems:
             return Catch("audit", f"program {seed}: {report.problems[0]}")

@@ -144,8 +144,9 @@ class _Instance:
                 self._bind(name, literal)
 
     def _bind(self, name: Any, literal: Const) -> None:
-        if self.m.rng.random() < 0.1:
-            literal = Const(literal.value + 1, literal.dtype)
+        if self.m.rng.random() < 0.15:
+            off = self.m.rng.choice((1.0, 0.5)) if isinstance(literal.value, float) else 1
+            literal = Const(literal.value + off, literal.dtype)
         self.values.setdefault(name, literal)
 
     def _value(self, v: Var, role: Role) -> Operand:
