@@ -15,10 +15,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..ir.diagnostics import Diagnostic, error
+from ..ir.levels import INCORE, level_of
 from ..ir.program import Function, Op, Program, walk
 from ..rewrite.markers import with_markers
 from ..rules.target import Target, load_target
 from .emit_body import Body
+from .emit_calls import Unit, unit_of
 from .pto import api as pto
 from .signals.gate import require_clean
 
@@ -88,8 +90,9 @@ def build_module(
     kernels = [f for f in source.functions if not _skipped(f, remarks)]
     if not kernels:
         raise error("TG023", "the program has no in-core function", hint="kernels load tiles: pl.tile.load(...)")
+    unit = unit_of(module, source, kernels)
     for f in kernels:
-        _emit_function(module, f, machine)
+        _emit_function(unit, f, machine)
     return module.op
 
 
@@ -100,7 +103,7 @@ def _kind(function: Function) -> str:
 def _skipped(function: Function, remarks: list[Diagnostic] | None) -> bool:
     """Return whether a function is no kernel; leaves a remark if so."""
     kind = _kind(function)
-    host = kind in _HOST_KINDS or "Orchestrator" in function.attrs.get("role", "")
+    host = kind in _HOST_KINDS or "Orchestrator" in function.attrs.get("role", "") or level_of(function) != INCORE
     calls = any(isinstance(s, Op) and s.name == "call" for s in walk(function.body))
     if not host and (kind in ("InCore", "AIV", "AIC") or not calls):
         return False
@@ -112,13 +115,13 @@ def _skipped(function: Function, remarks: list[Diagnostic] | None) -> bool:
     return True
 
 
-def _emit_function(module: pto.ModuleBuilder, function: Function, target: Target) -> None:
+def _emit_function(unit: Unit, function: Function, target: Target) -> None:
     if _kind(function) in _CUBE_KINDS:
         raise error("TG023", f"{function.name} is a matrix kernel", function.span,
                     reason="only vector kernels are written as assembly")  # fmt: skip
     if not function.name.isascii():
         raise error("TG023", f"{function.name!r} is no symbol of the assembler", function.span)
     try:
-        Body(module, function, target).run()
+        Body(unit, function, target).run()
     except RecursionError:
         raise error("TG012", f"{function.name} is nested too deeply", function.span) from None

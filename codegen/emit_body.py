@@ -13,6 +13,7 @@ from ..ir.program import For, Function, If, Jump, Op, Raw, Return, Scope, Statem
 from ..ir.types import ScalarType, TensorType
 from ..rules.target import Target
 from . import (
+    emit_calls,
     emit_comm,
     emit_gather,
     emit_masks,
@@ -23,12 +24,13 @@ from . import (
     emit_tiles,
     emit_views,
 )
+from .emit_calls import Unit
 from .emit_flow import Flow
 from .emit_forms import Plan
 from .emit_names import extra_sizes, use_counts
 from .emit_scopes import INDEX, scalar_type
 from .emit_state import State
-from .pto.api import FunctionBuilder, ModuleBuilder, ptr_type
+from .pto.api import FunctionBuilder, ptr_type
 
 Handler = Callable[[State, Op], None]
 
@@ -56,6 +58,7 @@ HANDLERS: dict[str, Handler] = {
     **emit_gather.HANDLERS,
     **emit_mx.HANDLERS,
     **emit_comm.HANDLERS,
+    **emit_calls.HANDLERS,
 }
 
 
@@ -76,22 +79,24 @@ def context_names(function: Function) -> dict[str, str]:
 class Body:
     """Emits one function into a module."""
 
-    def __init__(self, module: ModuleBuilder, function: Function, target: Target) -> None:
+    def __init__(self, unit: Unit, function: Function, target: Target) -> None:
         self.function = function
         self.extra = extra_sizes(function)
         self.contexts = context_names(function)
         plan = Plan(function)
-        self.builder = self._declare(module)
+        self.builder = self._declare(unit)
         self.state = State(self.builder, plan, target, use_counts(function.body))
+        self.state.unit = unit
         self.flow = Flow(self.state, self.statements)
 
-    def _declare(self, module: ModuleBuilder) -> FunctionBuilder:
+    def _declare(self, unit: Unit) -> FunctionBuilder:
         args: list[tuple[str, Attribute]] = []
         for p in self.function.params:
             args.append((p.value.name, self._argument_type(p.value)))
         args += [(name, INDEX) for name in self.extra]
         args += [(name, ptr_type("i64")) for name in self.contexts.values()]
-        return module.function(self.function.name, args, span=self.function.span)
+        entry = self.function.name not in unit.called
+        return unit.module.function(self.function.name, args, entry=entry, span=self.function.span)
 
     def _argument_type(self, value: Value) -> Attribute:
         t = value.type
@@ -116,6 +121,7 @@ class Body:
             if isinstance(p.value.type, TensorType):
                 ctx = self.contexts.get(p.value.name)
                 emit_memory.parameter(state, p.value, args[p.value.name], None if ctx is None else args[ctx])
+        emit_calls.check_tasks(state, self.function.body)
         self.statements(self.function.body.statements)
         state.b.at(self.function.span)
         self.builder.finish()
@@ -129,6 +135,8 @@ class Body:
             match s:
                 case Op():
                     self._op(s)
+                case For(kind="spmd"):
+                    self._blocks(s)
                 case For():
                     self.flow.loop(s)
                 case While():
@@ -146,6 +154,13 @@ class Body:
                                "put the condition into a while loop, or around the rest of the body")  # fmt: skip
                 case Raw():
                     state.fail("a statement kept verbatim cannot be written as assembly", s.text.strip()[:80])
+
+    def _blocks(self, s: For) -> None:
+        """``for i in pl.spmd(n)``: the body once, in every block of the launch."""
+        if s.carried or [getattr(b, "value", None) for b in (s.bounds[0], s.bounds[2])] != [0, 1]:
+            self.state.fail("blocks of pl.spmd are numbered from 0 and carry nothing")
+        emit_calls.block_number(self.state, s.var)
+        self.statements(s.body.statements)
 
     def _op(self, s: Op) -> None:
         state = self.state
@@ -167,8 +182,6 @@ class Body:
 
 
 def _why(s: Op, decl: Any) -> str:
-    if s.name == "call":
-        return "a kernel calls no other function"
     if decl is None:
         return "the operation is unknown"
     return "it has no instruction; lower the program first, or keep it out of kernels"

@@ -259,7 +259,7 @@ def reshape_tensor(state: State, s: Op) -> None:
                    f"{source.name} is a slice, or has strides of its own")  # fmt: skip
     ptr = source.ptr
     if any(o != 0 for o in source.offsets):
-        at = state.index(_linear(state, source, source.offsets))
+        at = state.index(linear(state, source, source.offsets))
         ptr = state.b.op("pto.addptr", [ptr, at], [ptr.type]).results[0]
     strides = source.strides if given is None and _layout(t) == source.layout else _strides(state, t, shape)
     made = TensorRef(
@@ -286,7 +286,8 @@ def tensor_dim(state: State, s: Op) -> None:
 # -- scalar accesses -------------------------------------------------------------------------------------
 
 
-def _linear(state: State, tensor: TensorRef, indices: Sequence[Extent]) -> Extent:
+def linear(state: State, tensor: TensorRef, indices: Sequence[Extent]) -> Extent:
+    """Return the place of an element behind the tensor's pointer, in elements."""
     total: Extent = 0
     for i, stride in zip(indices, tensor.strides):
         total = state.add(total, state.mul(i, stride))
@@ -305,7 +306,7 @@ def _address(state: State, tensor: TensorRef, indices: Operand) -> tuple[SSAValu
     if dtype.kind == "uint":
         plain = ptr_type(f"i{dtype.bits}")
         ptr = state.cached(("signless", ptr), lambda: state.b.op("pto.castptr", [ptr], [plain]).results[0])
-    return ptr, state.index(_linear(state, tensor, at)), dtype
+    return ptr, state.index(linear(state, tensor, at)), dtype
 
 
 def read(state: State, s: Op) -> None:

@@ -112,6 +112,8 @@ class State(Scopes):
         self.contexts: dict[str, SSAValue] = {}
         self.ranks: dict[SSAValue, Any] = {}
         self.writes = Writes()
+        #: The module and its functions, for calls.
+        self.unit: Any = None
 
     # -- tiles -------------------------------------------------------------------------------------------
 

@@ -54,12 +54,12 @@ def is_read(s: Op) -> bool:
 
 
 class Facts:
-    """Which window each tensor of a function may be, and which scalars are the own rank."""
+    """Which window each tensor of a function may be (``every``: which parameter), and which scalars are the own rank."""
 
-    def __init__(self, f: Function) -> None:
+    def __init__(self, f: Function, every: bool = False) -> None:
         self._roots: dict[str, frozenset[str]] = {
             p.value.name: frozenset((p.value.name,)) for p in f.params
-            if isinstance(p.value.type, TensorType) and p.value.type.is_window
+            if isinstance(p.value.type, TensorType) and (every or p.value.type.is_window)
         }  # fmt: skip
         self.windows = sorted(self._roots)
         self._own: set[str] = set()
@@ -232,8 +232,6 @@ def _of(s: Statement) -> Outcomes:
             return outcomes(s.then.statements) | outcomes(s.orelse.statements)
         case Scope():
             return outcomes(s.body.statements)
-        case Return():
-            return frozenset()
         case Jump() | Raw():
             return frozenset(("read",))
     return _PASS

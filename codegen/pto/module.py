@@ -32,8 +32,28 @@ class ModuleBuilder:
 
     def __init__(self, arch: str | None = None) -> None:
         self._block = Block()
+        self._declared: set[str] = set()
         attributes = {} if arch is None else {"pto.target_arch": StringAttr(arch)}
         self.op: ModuleOp = ModuleOp.create(regions=[Region(self._block)], attributes=attributes)
+
+    def declare(self, name: str, args: Sequence[Attribute]) -> None:
+        """Declare a function that is defined elsewhere, once."""
+        if name in self._declared:
+            return
+        self._declared.add(name)
+        op = func.FuncOp.create(
+            properties={
+                "sym_name": StringAttr(name),
+                "function_type": FunctionType.from_lists(list(args), []),
+                "sym_visibility": StringAttr("private"),
+            },
+            regions=[Region()],
+        )
+        first = self._block.first_op
+        if first is None:
+            self._block.add_op(op)
+        else:
+            self._block.insert_ops_before([op], first)
 
     def function(
         self,

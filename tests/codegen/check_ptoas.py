@@ -23,6 +23,10 @@ from tilegg.ir.program import Const
 from tilegg.rules.target import load_target
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "rewrite"))
+from collective_cases import COLLECTIVES, DTYPES, OPS, Case
+from collective_cases import program as collective_program
+from comm_kernels import KERNELS as COMM_KERNELS
 from emit_kernels import A5_KERNELS, AS_WRITTEN, KERNELS
 from emit_samples import SHAPE, TARGETS, Builder, cast_programs, operation_programs
 
@@ -33,8 +37,6 @@ pytestmark = pytest.mark.skipif(not PTOAS, reason="PTOAS does not name an assemb
 
 def _examples(target: str) -> Iterator[tuple[str, Any]]:
     for path in sorted((Path(__file__).parents[2] / "examples").glob("*.py")):
-        if path.stem.startswith("distributed"):
-            continue  # communication has no assembly form yet
         try:
             yield path.stem, tilegg.lower(tilegg.parse(path.read_text(), path.name), target)
         except TileggError:
@@ -47,6 +49,24 @@ def _kernels(target: str) -> Iterator[tuple[str, Any]]:
         yield f"{name}_written", program
         if name not in AS_WRITTEN:
             yield name, tilegg.lower(program, target)
+
+
+def _communication(target: str) -> Iterator[tuple[str, Any]]:
+    """Every form of every communicating operation."""
+    for name, kernel in COMM_KERNELS.items():
+        if target in kernel.targets:
+            yield name, tilegg.lower(tilegg.parse(kernel.text, f"{name}.py"), target)
+
+
+def _collectives(target: str) -> Iterator[tuple[str, Any]]:
+    """Every collective in every dtype and reduction, with sizes of one chunk and of several, called twice."""
+    for what in ("mesh", "ring", *COLLECTIVES):
+        reduces = what in ("mesh", "ring", "reduce_scatter")
+        for op in OPS if reduces else OPS[:1]:
+            for dtype in DTYPES:
+                for size in (1, 17, 10000):
+                    case = Case(what, dtype, op, 4, size)
+                    yield str(case), tilegg.lower(collective_program(case, 2), target)
 
 
 def _constants(target: str) -> Iterator[tuple[str, Any]]:
@@ -66,6 +86,8 @@ GROUPS = {
     "examples": _examples,
     "kernels": _kernels,
     "constants": _constants,
+    "communication": _communication,
+    "collectives": _collectives,
     "operations": operation_programs,
     "conversions": cast_programs,
     "small conversions": lambda target: (
@@ -82,7 +104,7 @@ def _emitted(group: str, target: str, folder: Path) -> list[Path]:
     files = []
     for name, program in GROUPS[group](target):
         try:
-            text = tilegg.emit(program, target)
+            text = tilegg.emit(program, target, signals=False)
         except TileggError:
             continue
         files.append(folder / f"{name}.pto")

@@ -9,6 +9,7 @@ assembly alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -110,17 +111,22 @@ def added(raw: np.ndarray, new: np.ndarray, attr: Any) -> np.ndarray:
     return to_bytes(total, attr).reshape(raw.shape)
 
 
+@lru_cache(maxsize=16)
+def parsed(text: str) -> Any:
+    """Return the module of a text, which nobody changes."""
+    return pto.parse_pto(text)
+
+
 class Machine:
     """Runs functions of a module; tensors are byte arrays that are written in place."""
 
     def __init__(self, text: str, seed: int = 0) -> None:
-        self.module = pto.parse_pto(text)
+        self.module = parsed(text)
         self.random = np.random.default_rng(seed)
 
     def run(self, name: str, args: dict[str, Any]) -> None:
         """Call a kernel; ``args`` by parameter name: byte arrays (or pointers) for pointers, numbers for the rest."""
-        functions = [op for op in self.module.body.block.ops if op.properties["sym_name"].data == name]
-        block = functions[0].body.block
+        block = self.function(name).body.block
         env: dict[Any, Any] = {}
         for value in block.args:
             given = args[value.name_hint]
@@ -129,6 +135,23 @@ class Machine:
             env[value] = given
         with np.errstate(all="ignore"):
             self.block(block, env)
+
+    def function(self, name: str) -> Any:
+        """Return a function of the module."""
+        return next(op for op in self.module.body.block.ops if op.properties["sym_name"].data == name)
+
+    def func_call(self, op: Any, values: list[Any]) -> None:
+        name = op.properties["callee"].root_reference.data
+        f = self.function(name)
+        if not f.body.blocks:
+            self.outside(name, values)
+            return
+        assert "pto.entry" not in f.attributes, "a launched kernel cannot be called"
+        self.block(f.body.block, dict(zip(f.body.block.args, values, strict=True)))
+
+    def outside(self, name: str, values: list[Any]) -> None:
+        """A call of a function that is defined elsewhere."""
+        raise AssertionError(f"nobody defines {name}")
 
     def block(self, block: Any, env: dict[Any, Any]) -> list[Any]:
         """Run a block; return what its terminator hands on."""

@@ -40,7 +40,11 @@ class Stopped(Exception):
 class Mesh:
     """One run: ``ranks`` ranks of ``lanes`` cores each execute a kernel."""
 
-    def __init__(self, text: str, ranks: int, *, lanes: int = 1, seed: int = 0, early: bool = False) -> None:
+    def __init__(
+        self, text: str, ranks: int, *, lanes: int = 1, seed: int = 0, early: bool = False, outside: Any = None
+    ) -> None:
+        #: Stands for functions that the module only declares.
+        self.outside = outside
         self.text, self.ranks, self.lanes, self.seed = text, ranks, lanes, seed
         #: Whether writes may also become visible before they are published.
         self.early = early
@@ -141,8 +145,7 @@ class Core(Machine, _Thread):
 
     def argument(self, name: str, hint: str) -> Any:
         """Return an argument of a function by its name."""
-        f = next(op for op in self.module.body.block.ops if op.properties["sym_name"].data == name)
-        return next(a for a in f.body.block.args if a.name_hint == hint)
+        return next(a for a in self.function(name).body.block.args if a.name_hint == hint)
 
     # -- turns -------------------------------------------------------------------------------------------
 
@@ -230,6 +233,10 @@ class Core(Machine, _Thread):
 
     def pto_get_block_num(self, op: Any, values: list[Any]) -> int:
         return self.mesh.lanes
+
+    def outside(self, name: str, values: list[Any]) -> None:
+        assert self.mesh.outside is not None, f"nobody defines {name}"
+        self.mesh.outside(self, name, values)
 
     def pto_barrier(self, op: Any, values: list[Any]) -> None:
         self._count("barrier")
