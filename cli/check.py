@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import Any
 
-from .words import dimension, rank_counts
+from .words import count, dimension, rank_counts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ def add(verbs: Verbs) -> None:
     add_ranks(p)
     p.add_argument("--dim", metavar="NAME=N", type=dimension, action="append", default=[],
                    help="the value of a dynamic size in the signal check; may be repeated")  # fmt: skip
+    p.add_argument("--calls", metavar="N", type=count, default=1,
+                   help="let every rank call the function so often, one call after the other (default: 1)")  # fmt: skip
     p.add_argument("--svg", metavar="FILE", help="also draw the event graph of the first finding, or of a clean run")
     p.add_argument("--html", metavar="FILE", help="also write a page with the findings and the drawing")
 
@@ -93,7 +95,7 @@ def _signals(program: Program, args: Namespace, console: Console) -> SignalRepor
     from ..codegen.signals import check_signals, draw_html, draw_svg
     from .files import write
 
-    report = check_signals(program, args.ranks, dims=dict(args.dim))
+    report = check_signals(program, args.ranks, dims=dict(args.dim), calls=args.calls)
     if args.svg is not None:
         write(args.svg, draw_svg(program, report))
     if args.html is not None:
@@ -120,7 +122,9 @@ def _checked(report: SignalReport | None, ok: bool) -> str:
     events = sum(c["events"] for c in certificate["settings"])
     ranks = ", ".join(map(str, certificate["ranks"]))
     limits = "".join(f"  {limit}\n" for limit in (*certificate["limits"], *certificate["assumptions"]))
-    return f"  signals: {certificate['verdict']} for {ranks} ranks, {events} events\n{limits}"
+    calls = max(c["calls"] for c in certificate["settings"])
+    often = f", {calls} calls" if calls > 1 else ""
+    return f"  signals: {certificate['verdict']} for {ranks} ranks{often}, {events} events\n{limits}"
 
 
 def examine(path: str, console: Console) -> tuple[list[Diagnostic], Program | None]:

@@ -59,6 +59,7 @@ def run_ranks(
     memory: str = "released",
     trace: bool = False,
     undefined: str = "report",
+    calls: int = 1,
     max_steps: int = MAX_STEPS,
 ) -> RankResult:
     """Run a function on ``ranks`` ranks and return what they leave behind.
@@ -71,14 +72,16 @@ def run_ranks(
     ``pl.system.cacheinvalid`` and ``pl.system.fence`` in the program do. ``undefined``: ``"report"`` reads of undefined
     window elements, or ``"allow"`` them (for programs that load whole blocks and mask afterwards); they give poison
     either way. ``dims``: values of dynamic dimensions; a
-    dimension that only signal windows have is the number of ranks. ``max_steps``: statements each rank may execute.
+    dimension that only signal windows have is the number of ranks. ``calls``: how often every rank calls the function,
+    one call right after the other on the same windows and tensors; the results are those of the last. ``max_steps``:
+    statements each rank may execute.
 
     Raises TG030 when the inputs do not fit, TG040 for an unknown schedule or memory model. What goes wrong during the
     run is in the result's findings.
     """
     world, finish = prepare(
         program, ranks, inputs, function=function, dims=dims, memory=memory, trace=trace, undefined=undefined,
-        max_steps=max_steps,
+        calls=calls, max_steps=max_steps,
     )  # fmt: skip
     world.run(as_schedule(schedule), PERFORM, ARRIVE, OTHER)
     return finish(world)
@@ -94,29 +97,30 @@ def prepare(
     memory: str = "released",
     trace: bool = False,
     undefined: str = "report",
+    calls: int = 1,
     max_steps: int = MAX_STEPS,
 ) -> tuple[World, Finish]:
     """Return a run that has not started, and what makes its result; arguments and errors as of :func:`run_ranks`."""
     if ranks < 1:
         raise error("TG030", f"a run has at least one rank, not {ranks}")
+    if calls < 1:
+        raise error("TG030", f"a run has at least one call, not {calls}")
     f = entry(program, function)
     codes = _compile((program,) if isinstance(program, Function) else program.functions)
     space = Memory(ranks)
-    if isinstance(program, Program) and level_of(f) == HOST:
-        setup = _run_host(program, f, codes, space, inputs, dict(dims or {}), max_steps)
-    else:
-        setup = _run_kernels(program, f, codes, space, inputs, dict(dims or {}), max_steps)
+    run = _run_host if isinstance(program, Program) and level_of(f) == HOST else _run_kernels
+    setup = run(program, f, codes, space, inputs, dict(dims or {}), (max_steps, calls))  # type: ignore[arg-type]
     programs, finish = setup
     return World(space, programs, model=memory, trace=trace, undefined=undefined), finish
 
 
 def _run_kernels(
     program: Program | Function, f: Function, codes: dict[str, RankCode], space: Memory, inputs: Inputs,
-    dims: dict[str, int], max_steps: int,
+    dims: dict[str, int], limits: tuple[int, int],
 ) -> tuple[list[Rank], Finish]:  # fmt: skip
-    """Prepare one kernel on every rank."""
+    """Prepare one kernel on every rank; ``limits``: statements and calls of each."""
     setups = _bind(f, space.ranks, inputs, dims, space, program)
-    programs = [_program(codes[f.name], codes, s, max_steps) for s in setups]
+    programs = [_program(codes[f.name], codes, s, *limits) for s in setups]
 
     def finish(world: World) -> RankResult:
         outputs = []
@@ -130,9 +134,10 @@ def _run_kernels(
 
 def _run_host(
     program: Program, f: Function, codes: dict[str, RankCode], space: Memory, inputs: Inputs, dims: dict[str, int],
-    max_steps: int,
+    limits: tuple[int, int],
 ) -> tuple[list[Rank], Finish]:  # fmt: skip
     """Run a host function and prepare its tasks; its inputs are given once, its outputs are the only element."""
+    max_steps, calls = limits
     values, names = bind_inputs(f, _inputs_of(inputs, 0, 1), dims)
     try:
         host = run_host(program, f, codes, values, names, space, max_steps)
@@ -145,7 +150,7 @@ def _run_host(
         own = tuple(v for v in host.results if not isinstance(v, HostWindow))
         return _result(world, (collect(f, values, own),), slices)
 
-    return [rank_program(tasks, m) for tasks, m in zip(host.tasks, machines)], finish
+    return [rank_program(tasks * calls, m) for tasks, m in zip(host.tasks, machines)], finish
 
 
 @dataclass
@@ -161,8 +166,18 @@ class _Setup:
     windows: dict[str, Arr]
 
 
-def _program(code: RankCode, codes: Mapping[str, RankCode], s: _Setup, budget: int) -> Rank:
-    return code.start(RankMachine(codes, budget, s.rank, s.ranks), s.values, s.names)
+def _program(code: RankCode, codes: Mapping[str, RankCode], s: _Setup, budget: int, calls: int) -> Rank:
+    machine = RankMachine(codes, budget, s.rank, s.ranks)
+    if calls == 1:
+        return code.start(machine, s.values, s.names)
+    return _repeated([code.start(machine, s.values, s.names) for _ in range(calls)])
+
+
+def _repeated(calls: list[Rank]) -> Rank:
+    results: Any = ()
+    for call in calls:
+        results = yield from call
+    return results
 
 
 def _compile(functions: tuple[Function, ...]) -> dict[str, RankCode]:

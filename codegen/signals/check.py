@@ -38,6 +38,7 @@ def check_signals(
     *,
     function: str | None = None,
     dims: Mapping[str, int] | None = None,
+    calls: int = 1,
     budget: int = MAX_EVENTS,
     schedule_count: int = SCHEDULES,
 ) -> SignalReport:
@@ -46,8 +47,8 @@ def check_signals(
     ``ranks``: the numbers of ranks to unroll for (default: what static signals fix, else 2, 3, 4 and 8, as far as the
     signals have cells).
     ``function``: check that one (default: host functions, else kernels that nobody calls). ``dims``: values of dynamic
-    sizes. ``budget``: events a setting may have. Never raises for what a program does: what cannot be unrolled is a
-    finding of class ``unchecked``.
+    sizes. ``calls``: how often every rank calls the function, one call right after the other. ``budget``: events a
+    setting may have. Never raises for what a program does: what cannot be unrolled is a finding of class ``unchecked``.
     """
     talking = suspending(program.functions)
     functions = [program.function(function)] if function is not None else functions_to_check(program)
@@ -59,7 +60,7 @@ def check_signals(
     filled: set[str] = set()
     for f in functions:
         for n in ranks if ranks is not None else rank_counts(program, f):
-            for setting in _settings(program, f, n, dims or {}, marks):
+            for setting in _settings(program, f, n, dims or {}, marks, calls):
                 check, these = _sized(program, f, setting, dims or {}, (marks, budget, schedule_count))
                 if ranks is None and _too_many(program, f, n, these):
                     small.append(f"its signals and peers do not fit {n} ranks")
@@ -116,11 +117,11 @@ def _without_collection() -> Iterator[None]:
 
 
 def _settings(
-    program: Program, f: Function, n: int, dims: Mapping[str, int], marks: frozenset[str]
+    program: Program, f: Function, n: int, dims: Mapping[str, int], marks: frozenset[str], calls: int
 ) -> Iterator[Setting]:
     names = tuple(sorted(sizes(program, f, n, dims).items()))
     for sample in range(SAMPLES if marks & {INPUT, SCALAR} else 1):
-        yield Setting(f.name, n, names, sample)
+        yield Setting(f.name, n, names, sample, calls)
 
 
 def _limits(functions: Sequence[Function], marks: frozenset[str], checked: Sequence[Checked]) -> tuple[str, ...]:

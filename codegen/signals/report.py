@@ -13,12 +13,16 @@ from .classes import CLASSES
 
 @dataclass(frozen=True)
 class Setting:
-    """Of what a run is made: function, number of ranks, values of dynamic sizes, number of the input sample."""
+    """Of what a run is made: function, number of ranks, values of dynamic sizes, number of the input sample.
+
+    ``calls``: how often every rank calls the function, without anything in between.
+    """
 
     function: str
     ranks: int
     dims: tuple[tuple[str, int], ...] = ()
     sample: int = 0
+    calls: int = 1
 
 
 #: The ``k``-th event of a rank, counted from 0.
@@ -54,8 +58,8 @@ class Witness:
         """Return the JSON object."""
         s = self.setting
         return {
-            "function": s.function, "ranks": s.ranks, "dims": dict(s.dims), "sample": s.sample, "memory": self.memory,
-            "schedule": self.schedule, "shows": self.expect.kind,
+            "function": s.function, "ranks": s.ranks, "dims": dict(s.dims), "sample": s.sample, "calls": s.calls,
+            "memory": self.memory, "schedule": self.schedule, "shows": self.expect.kind,
         }  # fmt: skip
 
 
@@ -97,7 +101,8 @@ class SignalFinding:
         if self.witness is not None:
             w = self.witness
             schedule = w.schedule if len(w.schedule) <= 300 else w.schedule[:300] + " ..."
-            notes.append(f"witness on {w.setting.ranks} ranks: {schedule or 'any schedule'}")
+            twice = f", {w.setting.calls} calls" if w.setting.calls > 1 else ""
+            notes.append(f"witness on {w.setting.ranks} ranks{twice}: {schedule or 'any schedule'}")
         return Diagnostic(
             self.code, self.message, places[0] if places else None, self.reason, self.hint, notes=tuple(notes)
         )
@@ -127,8 +132,9 @@ class Checked:
         """Return the JSON object."""
         s = self.setting
         return {
-            "function": s.function, "ranks": s.ranks, "dims": dict(s.dims), "sample": s.sample, "events": self.events,
-            "waits": self.waits, "cells": self.cells, "accesses": self.accesses, "method": self.method,
+            "function": s.function, "ranks": s.ranks, "dims": dict(s.dims), "sample": s.sample, "calls": s.calls,
+            "events": self.events, "waits": self.waits, "cells": self.cells, "accesses": self.accesses,
+            "method": self.method,
         }  # fmt: skip
 
 

@@ -111,7 +111,7 @@ def unroll(
     f = program.function(setting.function)
     world, _ = prepare(
         program, setting.ranks, inputs_for(f, setting), function=f.name, dims=dict(setting.dims), trace=True,
-        undefined="allow",
+        undefined="allow", calls=setting.calls,
     )  # fmt: skip
     limited = _Turns(2 * budget) if schedule is None else _Budget(schedule, 2 * budget)
     if relaxed:

@@ -107,7 +107,7 @@ def replay(program: Program, finding: SignalFinding) -> Replay:
     try:
         result = run_ranks(
             program, w.setting.ranks, inputs_for(f, w.setting), schedule=w.schedule, function=f.name,
-            dims=dict(w.setting.dims), memory=w.memory, trace=True, undefined="allow",
+            dims=dict(w.setting.dims), memory=w.memory, trace=True, undefined="allow", calls=w.setting.calls,
         )  # fmt: skip
     except TileggError:
         return Replay(False, None)

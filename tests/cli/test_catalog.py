@@ -98,6 +98,9 @@ def test_one_op_and_close_names(tilegg):
 def test_check_certifies_good_programs(tilegg):
     for path in sorted(EXAMPLES.glob("*.py")):
         done = tilegg("check", path, "--json")
+        if path.stem.endswith("_hang"):
+            assert done.code == 1 and [f["class"] for f in done.json["findings"]] == ["deadlock"]
+            continue
         assert done.code == 0 and done.json["ok"] and done.json["findings"] == []
         assert done.json["certificate"]["statements"] > 3
     assert "ok (1 function" in tilegg("check", EXAMPLES / "fp4.py").out

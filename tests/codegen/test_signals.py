@@ -188,6 +188,47 @@ def test_many_epochs_on_eight_ranks() -> None:
     assert report.proved and report.checked[0].events == 64 * 8 * 21
 
 
+PUSHED = f"x: pl.Tensor[[1, 8], pl.FP32], data: pld.DistributedTensor[[NR, 8], pl.FP32], {SIG}"
+PUSH = "t = pl.load(x, [0, 0], [1, 8])\nfor p in pl.range(n):\n    pld.tile.remote_store(t, data, p, [me, 0])\n"
+USE = "for s in pl.range(n):\n    g = pl.load(data, [s, 0], [1, 8])\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        (PUSH + barrier("1") + USE + retire("1"), "unordered"),
+        (PUSH + barrier("1") + USE + barrier("2") + retire("2"), None),
+        (barrier("1") + PUSH + barrier("2") + USE + retire("2"), None),
+    ],
+)
+def test_calls_one_after_the_other(body: str, word: str | None, tmp_path: Path) -> None:
+    p = program(PUSHED, body, "data")
+    assert check_signals(p, [2, 3]).proved
+    report = check_signals(p, [2, 3], calls=2)
+    assert [f.word for f in report.findings] == ([word] if word else [])
+    assert all(f.setting.calls == 2 and replay(p, f).shows for f in report.findings)
+    file = tmp_path / "k.py"
+    file.write_text(HEAD.format(params=PUSHED, window="data") + indent(body), "utf-8")
+    assert main(["check", str(file), "--ranks", "2", "--calls", "3"]) == (1 if word else 0)
+
+
+def test_credits_that_pile_up_over_calls() -> None:
+    once = check_signals(program(SIG, barrier("1")), [2])
+    twice = check_signals(program(SIG, barrier("1")), [2], calls=2)
+    assert [f.word for f in once.findings] == ["credit-leak"]
+    assert [f.word for f in twice.findings] == ["stale-signal"]
+    assert all(replay(program(SIG, barrier("1")), f).shows for f in twice.findings)
+
+
+def test_lowered_collectives_may_be_called_again() -> None:
+    """Allreduce ends behind a barrier of all ranks; an allgather shows no reuse to the function it stands in."""
+    window = "data: pld.DistributedTensor[[1, 64], pl.FP32]"
+    summed = expand(program(f"{window}, {SIG}", "d = pld.tensor.allreduce(data, sig)\n", "data"))
+    assert check_signals(summed, [2, 3], calls=3).ok
+    gathered = expand(program(PUSHED, "d = pld.tensor.allgather(x, data, sig)\n" + USE, "data"))
+    assert {f.word for f in check_signals(gathered, [3], calls=2).findings} == {"unordered"}
+
+
 def test_every_lane_of_a_block_loop_counts() -> None:
     lanes = "with pl.spmd(2):\n    " + notify("(me + 1) % n", "0, 0")
     for g, word in (("2", None), ("3", "unsatisfiable-wait"), ("1", "credit-leak")):

@@ -346,6 +346,15 @@ class TestInputs:
             run_ranks(PING_PONG, 0, {"x": ROW})
         with pytest.raises(TileggError, match="TG040"):
             run_ranks(PING_PONG, 2, {"x": ROW}, memory="weak")
+        with pytest.raises(TileggError, match="TG030"):
+            run_ranks(PING_PONG, 2, {"x": ROW}, calls=0)
+
+    def test_calls_follow_one_another(self) -> None:
+        body = BARRIER.format(g=1) + "    v = pl.read(o, [0, 0])\n    pl.write(o, [0, 0], v + me + 1)\n"
+        program = kernel(f"{SIG}, o: pl.InOut[pl.Tensor[[1, 1], pl.INT32]]", body + RETIRE.format(g=1))
+        for schedule in schedules(3, 8):
+            result = run_ranks(program, 3, {"o": [[0]]}, calls=4, schedule=schedule).check()
+            assert [o["o"].item() for o in result.outputs] == [4, 8, 12] and result.clear_signals()
 
     def test_window_sizes(self) -> None:
         program = kernel("w: pld.DistributedTensor[[M, 8], pl.FP32]", "    pl.system.fence()\n", "w")
