@@ -115,12 +115,12 @@ def one(seed: int, piece: Piece) -> None:
     target = load_target(arch)
     composites = rule.contract == "bounded" or turn % 10 == 0
     kind = Kind(
-        target=target if (turn + seed // len(names)) % 2 else None, size=2 + turn % 5, shape=SHAPES[turn % len(SHAPES)],
+        target=target if (turn + seed // len(names)) % 2 else None, size=1 + turn % 4, shape=SHAPES[turn % len(SHAPES)],
         composites=composites, rule=rule.name, calls=turn % 4 != 0,
     )  # fmt: skip
     program = random_program(seed, kind)
     try:
-        found = audit(program, target, seed, contract, 1 + turn % 2, rules=(rule.name,))
+        found = audit(program, target, seed, contract, 1 + (turn % 4 == 1), rules=(rule.name,))
     except TileggError as problem:
         found = AuditReport(problems=[Disagreement("run", "", str(problem))])
     tally.programs += 1

@@ -59,8 +59,8 @@ def _conditions() -> Iterator[Mutant]:
         "index: of any size": ("value_index", lambda v: index(replace(v, lo=max(v.lo, 0), hi=min(v.hi, 1)))),
         "positive: by the upper bound": ("value_positive", lambda v: positive(replace(v, lo=v.hi))),
     }
-    for name, (where, fn) in others.items():
-        yield Mutant(name, "fact", ((saturate, where, fn),), aim=_asking(name.split(":")[0]))
+    for name, (where, wrong) in others.items():
+        yield Mutant(name, "fact", ((saturate, where, wrong),), aim=_asking(name.split(":")[0]))
 
 
 def _asking(relation: str) -> tuple[str, ...]:
