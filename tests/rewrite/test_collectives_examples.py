@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tilegg.cli import main
 from tilegg.extract.lower import lower
 from tilegg.ir.program import Program
 from tilegg.ir.ranks import run_ranks, schedules
 from tilegg.ir.text import parse
+from tilegg.rules.collectives.choose import CHUNKS, link_model
+from tilegg.rules.target import load_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -62,3 +66,17 @@ def test_moe(arch: str | None) -> None:
         if arch is not None:
             moved = {(a, b): 256 * (send[a, b] + send[b, a]) for a in range(ranks) for b in range(ranks) if a != b}
             assert result.moved == {k: v for k, v in moved.items() if v}
+
+
+@pytest.mark.parametrize("arch", ["a2a3", "a5"])
+def test_explain_shows_the_figures_of_the_choice(arch: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(EXAMPLES / "distributed_allreduce.py"), "--arch", arch]) == 0
+    shown = capsys.readouterr()
+    (line,) = (s for s in (shown.out + shown.err).splitlines() if "TG054" in s)
+    assert "mode='auto' takes" in line and f"figures of {arch}" in line
+    model = link_model(load_target(arch))
+    for found in re.finditer(r"(\d+) bytes on (\d+) ranks take ([\d.]+) us on a mesh, ([\d.]+) us on a ring", line):
+        nbytes, n = int(found[1]), int(found[2])
+        mesh = min(model.mesh(nbytes, n, c) for c in CHUNKS)
+        ring = min(model.ring(nbytes, n, c) for c in CHUNKS)
+        assert (found[3], found[4]) == (f"{mesh / 1000:.1f}", f"{ring / 1000:.1f}")
