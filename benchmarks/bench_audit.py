@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import platform
 import sys
@@ -35,7 +36,7 @@ from tilegg.rewrite.audit import audit
 from tilegg.rewrite.audit_report import AuditReport, Disagreement
 from tilegg.rewrite.engine import keep_nothing
 from tilegg.rewrite.mutate import Catch, Mutant, catch, mutants, survivors
-from tilegg.rewrite.random_calls import vocabulary
+from tilegg.rewrite.random_calls import calls, vocabulary
 from tilegg.rewrite.random_programs import Kind, random_program
 from tilegg.rules.rule import RULES
 from tilegg.rules.target import load_target
@@ -166,8 +167,10 @@ def programs(count: int, first: int, jobs: int, minutes: float, kept: Path | Non
     for piece in done:
         total.add(piece)
     wanted = [(at, min(CHUNK, first + count - at)) for at in range(first, first + count, CHUNK) if at not in had]
+    for name in vocabulary():
+        calls(name)  # once, before the processes start
     start = time.perf_counter()
-    with ProcessPoolExecutor(jobs) as pool:
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork")) as pool:
         running = [pool.submit(part, *task) for task in wanted]
         for future in as_completed(running):
             piece = future.result()
