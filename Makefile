@@ -1,6 +1,7 @@
 # make demo    lower an example for both targets and show what was gained
 # make test    run the tests
-# make check   tests, lint, types and import layers (what CI runs)
+# make check   tests, lint, types and import layers
+# make test-browser    open the HTML report in chromium (CI runs it, too; needs chromium and chromedriver)
 # make bench   the full measurements (long)
 # make check-ptoas PTOAS=/path/to/ptoas    put every emitted file through a real assembler
 
@@ -9,7 +10,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
-.PHONY: demo test check lint bench check-ptoas clean
+.PHONY: demo test test-browser check lint bench check-ptoas clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +26,13 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests tests -q -n 2
+
+$(VENV)/.browser: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[browser]"
+	touch $@
+
+test-browser: $(VENV)/.browser
+	$(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests tests/browser/check_report.py -q
 
 # mypy finds a package by the name of its folder, so it is shown the checkout under the package's name.
 lint: $(STAMP)

@@ -24,7 +24,8 @@ from .trajectory_show import brief, headline, to_json
 class Explained:
     """One emitted instruction. ``rules`` lead from what the program wrote to it; empty: it is as written.
 
-    ``part_of`` names the value that a chain's earlier hop helps to compute. ``proof`` says why a chain is exact.
+    ``part_of`` names the value that a chain's earlier hop helps to compute. ``proof`` says why a chain is exact,
+    ``rate`` is the share of elements that an inexact one gives differently (measured).
     """
 
     text: str
@@ -37,6 +38,7 @@ class Explained:
     proof: str = ""
     facts: tuple[FactUsed, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
+    rate: float = 0.0
 
     @property
     def rule(self) -> str:

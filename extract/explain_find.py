@@ -59,7 +59,7 @@ class _Finder:
         return Explained(
             text, *at, rules, "", self.proof(result, i.eclass, node) if rules else "",
             tuple(self.facts(result, i.eclass, node, steps or ())),
-            tuple(alternatives(self.lowered, self.report, i, self.most)),
+            tuple(alternatives(self.lowered, self.report, i, self.most)), self.rate(result, i.eclass, node),
         )  # fmt: skip
 
     def origin(self, node: Node) -> tuple[Rule, ...]:
@@ -96,6 +96,13 @@ class _Finder:
             return ""
         road = road_behind(result, c, node, self.lowered.target)
         return road.proof if road else ""
+
+    def rate(self, result: RegionResult, c: int, node: Node) -> float:
+        """Return the measured share of elements that an inexact cast gives differently."""
+        if not is_cast(node) or not node.approx or self.lowered.target is None or not self.most:
+            return 0.0
+        road = road_behind(result, c, node, self.lowered.target)
+        return road.error.rate if road else 0.0
 
     def facts(self, result: RegionResult, c: int, node: Node, steps: tuple[Step, ...]) -> Iterator[FactUsed]:
         """Yield the value sets that the derivation needed, and those narrower than the dtype that a chain reads."""

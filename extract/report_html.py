@@ -1,26 +1,31 @@
-"""One HTML page about one lowering: before and after, every instruction, the e-graphs, the Pareto front.
+"""One HTML page about one lowering: before and after, every instruction, the derivation, plots, the e-graphs.
 
-The page is self-contained: it loads nothing, and reads well without its few lines of script.
+The page is self-contained: it loads nothing, says so to the browser, and reads well without its script.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from html import escape
 
 from ..ir.text import print_program
+from ..rules.rule import Rule
 from .explain import Explained, ExplainedFunction, Explanation, alternative_text, explain
 from .footprint import live_bytes, scratch_bytes
-from .kbest import Alternative, class_name, node_text, rule_name
-from .lower import chosen_totals
-from .lowered import Lowered, RegionResult
+from .kbest import Alternative
+from .lowered import Lowered
 from .pareto import Point, pareto
-from .price import Price, Pricer, Refusal, pricer_for
-from .report_page import card, page, table
+from .report_graph import graphs
+from .report_page import badge, card, fold, page, panel, section, table
+from .report_plots import instruction_dots, plot, program_dots, steps_plot, worth_plotting
+from .trajectory import Trajectory, TrajectoryStep
+from .trajectory_show import cycles, headline
 
-#: Most classes of a region that are listed.
-MOST_CLASSES = 60
+#: Instructions whose other choices are plotted.
+MOST_PLOTS = 12
+#: Other choices of one instruction that are looked at.
+_ALTERNATIVES = 8
 
 _NAMED = re.compile(r"\s*(\w+)\s*[:=]")
 _DEF = re.compile(r"\s*def\s+(\w+)\s*\(")
@@ -31,27 +36,28 @@ def to_html(lowered: Lowered, source_text: str, points: list[Point] | None = Non
 
     ``points``: the Pareto front, computed here when not given.
     """
-    found = explain(lowered)
+    found = explain(lowered, alternatives=_ALTERNATIVES)
     front = pareto(lowered.source, str(lowered.target.path)) if points is None and lowered.target else points
     title = f"{lowered.source.name or ', '.join(f.name for f in lowered.source.functions)} on {lowered.arch}"
-    body = [
-        f"<h1>{escape(title)}</h1>",
-        f'<div class="soft">objective {escape(lowered.objective)}, contract {escape(lowered.contract)}</div>',
-        _cards(lowered),
-        '<p><input id="find" type="search" placeholder="Filter instructions, rules, chains" aria-label="Filter"> '
-        '<span id="found" class="soft"></span></p>',
-        "<h2>Before and after</h2>",
-        _sides(lowered, found, source_text),
-        "<h2>Instructions</h2>",
-        *(_instructions(f, found, len(found.functions) > 1) for f in found.functions),
-        *_gone(found),
-        *_remarks(found),
-        "<h2>Pareto front</h2>" if front else "",
-        _pareto(front or [], lowered),
-        "<h2>E-graphs</h2>",
-        *_graphs(lowered),
+    several = len(found.functions) > 1
+    sections = [
+        ("program", "Before and after", _sides(lowered, found, source_text)),
+        ("instructions", "Instructions", "".join(_instructions(f, found, several) for f in found.functions)),
+        ("gone", "Gone", _gone(found)),
+        ("derivation", "Derivation", _derivation(found.derivation)),
+        ("remarks", "Remarks", _remarks(found)),
+        ("pareto", "Cost against error", _pareto(front or [], lowered, found)),
+        ("egraphs", "E-graphs", "".join(graphs(lowered))),
+        ("rules", "Rules", _rules_used(found)),
     ]
-    return page(title, "\n".join(part for part in body if part))
+    kept = [(name, text, body) for name, text, body in sections if body]
+    top = (
+        f"<h1>{escape(title)}</h1>"
+        f'<div class="soft">objective {escape(lowered.objective)}, contract {escape(lowered.contract)}</div>'
+        f"{_cards(lowered)}"
+    )
+    body = "\n".join(section(*part) for part in kept)
+    return page(title, [(name, text) for name, text, _ in kept], top, body)
 
 
 def _cards(lowered: Lowered) -> str:
@@ -61,8 +67,8 @@ def _cards(lowered: Lowered) -> str:
     cards = [
         card("cycles", f"{now.cycles:.0f}", saved),
         card("instructions", str(now.instructions), f"{plain.instructions} as written"),
-        card("optimum", optimum),
-        card("inexact casts", str(now.inexact)),
+        card("optimum", optimum, f"for {lowered.objective}, of these rules"),
+        card("inexact casts", str(now.inexact), f"contract {lowered.contract}"),
         card("live tiles", f"{live_bytes(lowered.program):,} B", "at the peak"),
         card("scratch", f"{scratch_bytes(lowered.program, lowered.target):,} B", "the largest tile"),
     ]
@@ -78,6 +84,8 @@ def _sides(lowered: Lowered, found: Explanation, source_text: str) -> str:
     gone = {
         d.span.line: d.why for f in found.functions for d in f.dropped if d.span is not None and source_text
     }  # fmt: skip
+    # An operation that became several is on its line still.
+    gone = {n: why for n, why in gone.items() if n not in set(lines.values())}
     left = [
         _code_line(n, text, n if source_text else None, "gone" if n in gone else "", gone.get(n, ""))
         for n, text in enumerate(before.splitlines(), 1)
@@ -95,8 +103,8 @@ def _sides(lowered: Lowered, found: Explanation, source_text: str) -> str:
         why = changed.get(key, "")
         right.append(_code_line(n, text, lines.get(key), "new" if why else "", why))
     return (
-        f'<div class="sides"><div><h3>Before</h3><div class="code">{"".join(left)}</div></div>'
-        f'<div><h3>After</h3><div class="code">{"".join(right)}</div></div></div>'
+        f'<div class="sides"><div><h3>Before</h3>{panel("".join(left), "code")}</div>'
+        f"<div><h3>After</h3>{panel(''.join(right), 'code')}</div></div>"
     )
 
 
@@ -128,9 +136,9 @@ def _instructions(f: ExplainedFunction, found: Explanation, named: bool) -> str:
 def _row(i: Explained, most: float, objective: str) -> str:
     line = i.span.line if i.span else None
     data = f' data-line="{line}"' if line is not None else ""
-    width = f"{100 * i.cycles / most:.0f}% 16px"
+    width = f"{100 * i.cycles / most:.0f}% 18px"
     return (
-        f'<tr data-find{data}><td class="n">{line if line is not None else ""}</td>'
+        f'<tr data-find{data}><td class="n soft">{line if line is not None else ""}</td>'
         f'<td class="n bar" style="background-size:{width}">{i.cycles:.0f}</td>'
         f'<td class="op">{escape(i.text)}</td><td>{_rules(i)}</td><td>{_instead(i.alternatives, objective)}</td></tr>'
     )
@@ -142,11 +150,12 @@ def _rules(i: Explained) -> str:
     if not i.rules:
         return '<span class="soft">as written</span>'
     items = [
-        f"<li><b>{escape(r.name)}</b><br><code>{escape(r.equation)}</code><br>{escape(r.reason)}</li>" for r in i.rules
+        f"<b>{escape(r.name)}</b> {_contract(r.contract)}<br><code>{escape(r.equation)}</code><br>{escape(r.reason)}"
+        for r in i.rules
     ]
-    items += [f"<li>exact: {escape(i.proof)}</li>"] if i.proof else []
-    items += [f"<li>knowing {escape(str(fact))}</li>" for fact in i.facts]
-    return f"<details><summary>{escape(i.rule)}</summary><ul>{''.join(items)}</ul></details>"
+    items += [f"exact: {escape(i.proof)}"] if i.proof else []
+    items += [f"knowing {escape(str(fact))}" for fact in i.facts]
+    return fold(i.rule, items)
 
 
 def _instead(found: Iterable[Alternative], objective: str) -> str:
@@ -154,48 +163,101 @@ def _instead(found: Iterable[Alternative], objective: str) -> str:
     for a in found:
         kind = "bad" if not a.legal else "" if a.exact else "warn"
         text = f'<span class="{kind}">{escape(alternative_text(a, objective))}</span>'
-        items.append(f"<li><code>{escape(a.text)}</code> {text}</li>")
-    if not items:
-        return ""
-    return f"<details><summary>{len(items)} other{'s' * (len(items) != 1)}</summary><ul>{''.join(items)}</ul></details>"
+        items.append(f"<code>{escape(a.text)}</code> {text}")
+    return fold(f"{len(items)} other{'s' * (len(items) != 1)}", items) if items else ""
 
 
-def _gone(found: Explanation) -> Iterator[str]:
+def _gone(found: Explanation) -> str:
     rows = []
     for f in found.functions:
         for d in f.dropped:
             line = d.span.line if d.span else None
             data = f' data-line="{line}"' if line is not None else ""
             rows.append(
-                f'<tr data-find{data}><td class="n">{line if line is not None else ""}</td>'
+                f'<tr data-find{data}><td class="n soft">{line if line is not None else ""}</td>'
                 f'<td class="op">{escape(d.text)}</td><td>{escape(d.why)}</td></tr>'
             )
-    if rows:
-        yield "<h2>Gone</h2>"
-        yield table([("n", "line"), ("", "operation"), ("", "why")], rows, "gone")
+    return table([("n", "line"), ("", "operation"), ("", "why")], rows, "gone-operations") if rows else ""
 
 
-def _remarks(found: Explanation) -> Iterator[str]:
-    if found.remarks:
-        yield "<h2>Remarks</h2>"
-        for d in found.remarks:
-            where = f"line {d.span.line}: " if d.span else ""
-            yield (
-                f'<p data-find><span class="warn">{escape(d.code)}</span> {escape(where + d.message)}'
-                f'<br><span class="soft">{escape(d.reason)}<br>{escape(d.hint)}</span></p>'
-            )
+def _remarks(found: Explanation) -> str:
+    parts = []
+    for d in found.remarks:
+        where = f"line {d.span.line}: " if d.span else ""
+        parts.append(
+            f'<div class="tools" data-find><div>{badge(d.code, "loose")} {escape(where + d.message)}'
+            f'<br><span class="soft">{escape(d.reason)}<br>{escape(d.hint)}</span></div></div>'
+        )
+    return panel("".join(parts)) if parts else ""
 
 
-# -- Pareto front ------------------------------------------------------------------------------------------
+# -- derivation --------------------------------------------------------------------------------------------
 
 
-def _pareto(points: list[Point], lowered: Lowered) -> str:
+def _contract(name: str) -> str:
+    return badge(name, "exact" if name == "exact" else "loose")
+
+
+def _derivation(found: Trajectory) -> str:
+    if not found.steps and not found.missing:
+        return ""
+    start = f'<tr><td class="n soft">0</td><td class="n">{found.start.cycles:.0f}</td><td></td><td></td>'
+    rows = [f'{start}<td class="soft">as written</td></tr>']
+    rows += [_step(n, s) for n, s in enumerate(found.steps, 1)]
+    head = [("n", "step"), ("n", "cycles"), ("", "value"), ("", "rule"), ("", "rewrite")]
+    missing = "".join(f'<p class="warn">not derived: {escape(m)}</p>' for m in found.missing)
+    curve = steps_plot(found)
+    return (
+        f'<p class="soft">{escape(headline(found))}. Cycles are those of the whole program by its plain lowering '
+        f"after the step.</p>{panel(curve, 'plot') if curve else ''}{'<p></p>' if curve else ''}"
+        f"{table(head, rows, 'steps')}{missing}"
+    )
+
+
+def _step(n: int, s: TrajectoryStep) -> str:
+    line = s.span.line if s.span else None
+    data = f' data-line="{line}"' if line is not None else ""
+    why = [escape(s.rule.reason)] if s.rule is not None else []
+    why += [f"error: {escape(s.error)}"] if s.error else []
+    why += [f"knowing {escape(str(fact))}" for fact in s.facts]
+    check = badge("refuted", "refuted") if s.wrong else ""
+    back = " (backwards)" * s.backwards
+    rule = f"{_contract(s.contract)} {check}{fold(s.name + back, why) if why else escape(s.name)}"
+    sign = "≈" if s.error else "="
+    where = f"{escape(s.result)}{f', line {line}' if line is not None else ''}"
+    return (
+        f'<tr data-find{data}><td class="n soft">{n}</td><td class="n">{cycles(s.totals)}</td><td>{where}</td>'
+        f'<td>{rule}</td><td class="op"><span class="rewrite" data-sign="">{escape(s.before)}</span>'
+        f'<span class="rewrite" data-sign="{sign}">{escape(s.after)}</span></td></tr>'
+    )
+
+
+def _rules_used(found: Explanation) -> str:
+    used: dict[str, Rule] = {}
+    for f in found.functions:
+        for i in f.instructions:
+            used.update({r.name: r for r in i.rules})
+        for d in f.dropped:
+            used.update({r.name: r for r in d.rules})
+    used.update({s.rule.name: s.rule for s in found.derivation.steps if s.rule is not None})
+    rows = [
+        f"<tr data-find><td><b>{escape(r.name)}</b></td><td>{_contract(r.contract)}</td>"
+        f'<td class="op">{escape(r.equation)}</td><td>{escape(r.reason)}</td></tr>'
+        for r in used.values()
+    ]
+    return table([("", "rule"), ("", "contract"), ("", "equation"), ("", "reason")], rows, "rules-used") if rows else ""
+
+
+# -- cost against error ------------------------------------------------------------------------------------
+
+
+def _pareto(points: list[Point], lowered: Lowered, found: Explanation) -> str:
     if not points:
         return ""
     chosen = lowered.totals.rank("cycles")
     rows = []
     for p in points:
-        here = "<b>shown here</b>" if p.lowered.totals.rank("cycles") == chosen else ""
+        here = badge("shown here") if p.lowered.totals.rank("cycles") == chosen else ""
         error = f"{p.error:.3%}" if p.error else "exact"
         runs = ", ".join(f"{o} / {c}" for o, c in p.runs)
         rows.append(
@@ -203,79 +265,20 @@ def _pareto(points: list[Point], lowered: Lowered) -> str:
             f"<td>{escape(runs)}</td><td>{here}</td></tr>"
         )
     head = [("n", "cycles"), ("n", "instructions"), ("n", "error"), ("", "objective / contract"), ("", "")]
-    return (_plot(points) if len(points) > 1 else "") + table(head, rows, "pareto")
-
-
-def _plot(points: list[Point]) -> str:
-    """Draw cycles to the right, error upwards, with the instruction count beside each dot."""
-    left, top, width, height = 70, 14, 520, 180
-    cycles, errors = [p.cycles for p in points], [p.error for p in points]
-    low, span = min(cycles), (max(cycles) - min(cycles)) or 1.0
-    most = max(errors) or 1.0
-    parts = [
-        f'<line class="axis" x1="{left}" y1="{top}" x2="{left}" y2="{top + height}"/>',
-        f'<line class="axis" x1="{left}" y1="{top + height}" x2="{left + width + 60}" y2="{top + height}"/>',
-        f'<text class="soft" x="{left - 8}" y="{top + 8}" text-anchor="end">{most:.2%}</text>',
-        f'<text class="soft" x="{left - 8}" y="{top + height}" text-anchor="end">exact</text>',
-        f'<text class="soft" x="{left + width + 60}" y="{top + height + 32}" text-anchor="end">cycles</text>',
-    ]
-    for p in points:
-        x = left + 20 + (p.cycles - low) / span * (width - 20)
-        y = top + height - p.error / most * (height - 12)
-        parts.append(f'<circle class="dot" cx="{x:.0f}" cy="{y:.0f}" r="5"/>')
-        parts.append(f'<text x="{x + 9:.0f}" y="{y - 6:.0f}">{p.instructions} instr.</text>')
-        below = f'x="{x:.0f}" y="{top + height + 16}" text-anchor="middle"'
-        parts.append(f'<text class="soft" {below}>{p.cycles:.0f}</text>')
-    return (
-        f'<svg role="img" aria-label="cycles against error" viewBox="0 0 {left + width + 80} {top + height + 40}" '
-        f'width="{left + width + 80}" style="max-width:100%">{"".join(parts)}</svg>'
+    plots = _plots(points, lowered, found)
+    note = (
+        '<p class="soft">The lowerings, over all objectives and contracts, that no other beats in cycles, '
+        "instructions and error: the share of elements that its casts give differently.</p>"
     )
+    return note + (f'<div class="grid">{"".join(plots)}</div><p></p>' if plots else "") + table(head, rows, "front")
 
 
-# -- e-graphs ----------------------------------------------------------------------------------------------
-
-
-def _graphs(lowered: Lowered) -> Iterator[str]:
-    pricer = pricer_for(lowered.target, lowered.contract == "exact")
-    for f in lowered.functions:
-        for n, result in enumerate(f.regions, 1):
-            yield _graph(f"{f.name}, region {n}", result, pricer)
-
-
-def _graph(title: str, result: RegionResult, pricer: Pricer) -> str:
-    graph, picks = result.graph, result.solution.picks
-    interesting = [c for c, nodes in enumerate(graph.classes) if len(nodes) > 1]
-    shown = interesting[:MOST_CLASSES]
-    hidden = graph.size - sum(len(graph.classes[c]) for c in shown)
-    totals = chosen_totals(graph, result.solution, pricer)
-    words = (
-        f"{escape(title)}: {len(graph.classes)} classes, {graph.size} nodes, {escape(graph.stopped)}; {len(picks)} "
-        f"classes in use, {totals.cycles:.0f} cycles" + ("; the plain lowering was taken" if result.fallback else "")
-    )
-    parts = [f"<details><summary>{words}</summary>"]
-    for c in shown:
-        used = "" if c in picks else ' <span class="soft">(not in use)</span>'
-        name = escape(f"{class_name(result, c)}: {graph.types[c]}")
-        parts.append(f"<div data-find><code>{name}</code>{used}")
-        parts.append('<ul class="nodes">')
-        parts += [f"<li>{_node(result, c, i, pricer)}</li>" for i in range(len(graph.classes[c]))]
-        parts.append("</ul></div>")
-    more = f" or beyond the first {MOST_CLASSES} classes" if len(interesting) > len(shown) else ""
-    parts.append(f'<p class="soft">{hidden} nodes are hidden: they are alone in their class{more}.</p>')
-    return "".join(parts) + "</details>"
-
-
-def _node(result: RegionResult, c: int, i: int, pricer: Pricer) -> str:
-    node = result.graph.classes[c][i]
-    price: Price | Refusal = pricer.node(result.graph, node)
-    words = [escape(node_text(result, node))]
-    if node.decl is not None and node.decl.name == "tile.cast":
-        detail = [str(node.attrs.get("mode", "round")), *(["may round twice"] if node.approx else [])]
-        words.append(f'<span class="soft">{escape(", ".join(detail))}</span>')
-    if isinstance(price, Refusal):
-        words.append(f'<span class="bad">{escape(price.reason)}</span>')
-    elif price.instructions:
-        words.append(f'<span class="soft">{price.cycles:.0f} cycles</span>')
-    words += [f'<span class="soft">{escape(rule_name(node))}</span>'] if rule_name(node) else []
-    text = " ".join(words)
-    return f'<b class="good">✓ {text}</b>' if result.solution.picks.get(c) == i else text
+def _plots(points: list[Point], lowered: Lowered, found: Explanation) -> list[str]:
+    dots = program_dots(points, lowered.totals.rank("cycles"))
+    plots = [plot("The program", dots, "share of elements that differ")] if worth_plotting(dots) else []
+    for f in found.functions:
+        for i in f.instructions:
+            own = instruction_dots(i, lowered.totals.cycles)
+            if own and worth_plotting(own) and len(plots) < MOST_PLOTS:
+                plots.append(plot(f"{i.result}: its choices", own, "error"))
+    return plots

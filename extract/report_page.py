@@ -1,95 +1,71 @@
-"""The fixed parts of the HTML report: style sheet, script, page frame. Nothing is loaded from anywhere."""
+"""The frame of the HTML report and its small parts. Nothing is loaded from anywhere, which the page itself forbids."""
 
 from __future__ import annotations
 
+import json
 from html import escape
+from typing import Any
 
-STYLE = """
-:root { --bg:#fcfcfb; --fg:#1c2024; --soft:#5f6b76; --line:#dde1e5; --card:#ffffff; --accent:#0b63ce;
-  --good:#157347; --warn:#9a5b00; --bad:#b3261e; --mark:#fff3bf; --bar:#bcd7f5; --gone:#f8e3e1; --new:#e3f3e8; }
-@media (prefers-color-scheme: dark) {
-  :root { --bg:#14171a; --fg:#e3e6e9; --soft:#9aa5b1; --line:#2d333a; --card:#1b1f24; --accent:#6cb0ff;
-    --good:#5fc48d; --warn:#e3b15b; --bad:#ff8a80; --mark:#4a4115; --bar:#24456b; --gone:#46231f; --new:#173325; }
-}
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 1400px; padding: 20px 24px 60px; background: var(--bg); color: var(--fg);
-  font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 22px; margin: 0 0 4px; } h2 { font-size: 17px; margin: 34px 0 10px; } h3 { font-size: 15px; }
-.soft, th { color: var(--soft); } .good { color: var(--good); }
-.warn { color: var(--warn); } .bad { color: var(--bad); }
-code, pre, .code, td.op { font: 12.5px/1.55 ui-monospace, Menlo, Consolas, monospace; }
-.cards { display: flex; flex-wrap: wrap; gap: 12px; margin: 16px 0; }
-.card { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 10px 16px;
-  min-width: 130px; }
-.card b { display: block; font-size: 20px; font-variant-numeric: tabular-nums; }
-.sides { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 14px; }
-@media (max-width: 900px) { .sides { grid-template-columns: minmax(0, 1fr); } }
-.code { background: var(--card); border: 1px solid var(--line); border-radius: 8px; overflow-x: auto; padding: 8px 0;
-  max-height: 620px; overflow-y: auto; }
-.code div { white-space: pre; padding: 0 12px; min-height: 1.55em; width: max-content; min-width: 100%; }
-.code i { display: inline-block; width: 3.2em; color: var(--soft); font-style: normal; user-select: none; }
-.gone { background: var(--gone); } .new { background: var(--new); } .lit { background: var(--mark) !important; }
-table { border-collapse: collapse; width: 100%; } .scroll { overflow-x: auto; }
-th { text-align: left; font-weight: 500; font-size: 13px; }
-td, th { padding: 4px 10px 4px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-td.bar { padding: 4px 14px 4px 20px; background: linear-gradient(var(--bar), var(--bar)) no-repeat right 6px; }
-td.op { padding-left: 10px; }
-summary { cursor: pointer; color: var(--accent); } details > ul { margin: 4px 0 8px; padding-left: 20px; }
-ul.nodes { list-style: none; padding-left: 14px; margin: 2px 0 10px; border-left: 2px solid var(--line); }
-input { font: inherit; padding: 6px 10px; width: min(420px, 100%); border: 1px solid var(--line); border-radius: 6px;
-  background: var(--card); color: var(--fg); }
-.hide { display: none; } svg text { fill: var(--fg); font: 12px system-ui, sans-serif; }
-svg .axis { stroke: var(--line); }
-svg .dot { fill: var(--accent); } svg .soft { fill: var(--soft); }
-"""
+from .report_script import SCRIPT
+from .report_style import STYLE
 
-SCRIPT = """
-(function () {
-  var box = document.getElementById('find'), count = document.getElementById('found');
-  var rows = Array.prototype.slice.call(document.querySelectorAll('[data-find]'));
-  box.addEventListener('input', function () {
-    var words = box.value.toLowerCase().split(/\\s+/).filter(Boolean), shown = 0;
-    rows.forEach(function (row) {
-      var text = row.textContent.toLowerCase();
-      var fits = words.every(function (w) { return text.indexOf(w) >= 0; });
-      row.classList.toggle('hide', !fits);
-      if (fits) { shown += 1; }
-    });
-    count.textContent = words.length ? shown + ' of ' + rows.length + ' rows' : '';
-  });
-  function light(event, on) {
-    var here = event.target.closest && event.target.closest('[data-line]');
-    if (!here) { return; }
-    document.querySelectorAll('[data-line="' + here.dataset.line + '"]').forEach(function (other) {
-      other.classList.toggle('lit', on);
-    });
-  }
-  document.addEventListener('mouseover', function (e) { light(e, true); });
-  document.addEventListener('mouseout', function (e) { light(e, false); });
-})();
-"""
+#: What the page may do: run its own script and styles, and load nothing.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 
-def page(title: str, body: str) -> str:
-    """Return a whole HTML document."""
+def page(title: str, sections: list[tuple[str, str]], top: str, body: str) -> str:
+    """Return a whole HTML document; ``sections`` are the (id, name) pairs of the menu, ``top`` stands before them."""
+    menu = "".join(f'<a href="#{name}">{escape(text)}</a>' for name, text in sections)
+    find = (
+        '<span class="find"><span id="found" class="soft" role="status"></span><input id="find" type="search" '
+        'placeholder="Filter instructions, classes, rules  ( / )" aria-label="Filter" autocomplete="off"></span>'
+    )
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n"
-        f"<script>{SCRIPT}</script>\n</body>\n</html>\n"
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f'<header><div><b>tilegg</b><nav aria-label="Sections">{menu}</nav>{find}</div></header>\n'
+        f"<main>\n{top}\n{body}\n</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
     )
+
+
+def section(name: str, title: str, body: str) -> str:
+    """Return a part of the page with a heading."""
+    return f'<section id="{name}"><h2>{escape(title)}</h2>\n{body}</section>'
+
+
+def panel(body: str, style: str = "") -> str:
+    """Return a framed box."""
+    return f'<div class="panel{" " + style if style else ""}">{body}</div>'
 
 
 def card(label: str, value: str, note: str = "") -> str:
     """Return one figure."""
-    small = f'<span class="soft"> {note}</span>' if note else ""
-    return f'<div class="card"><span class="soft">{escape(label)}</span><b>{value}</b>{small}</div>'
+    small = f'<span class="soft">{escape(note)}</span>' if note else ""
+    return f'<div class="card"><span class="soft">{escape(label)}</span><b>{escape(value)}</b>{small}</div>'
+
+
+def badge(text: str, kind: str = "") -> str:
+    """Return a short word in a coloured field."""
+    return f'<span class="badge{" " + kind if kind else ""}">{escape(text)}</span>'
 
 
 def table(head: list[tuple[str, str]], rows: list[str], name: str) -> str:
     """Return a table; ``head`` are (class, text) pairs, ``rows`` finished ``<tr>`` elements."""
-    cells = "".join(f'<th class="{kind}">{escape(text)}</th>' for kind, text in head)
+    cells = "".join(f'<th scope="col" class="{kind}">{escape(text)}</th>' for kind, text in head)
     body = f"<thead><tr>{cells}</tr></thead><tbody>{''.join(rows)}</tbody>"
-    return f'<div class="scroll"><table id="{name}">{body}</table></div>'
+    return panel(f'<table id="{name}">{body}</table>', "scroll")
+
+
+def fold(summary: str, items: list[str]) -> str:
+    """Return a list that is folded away; ``items`` are finished HTML."""
+    listed = "".join(f"<li>{item}</li>" for item in items)
+    return f"<details><summary>{escape(summary)}</summary><ul>{listed}</ul></details>"
+
+
+def data(value: Any) -> str:
+    """Return JSON inside a page: nothing in it can end the element it stands in."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return f'<script type="application/json">{text.replace("<", chr(92) + "u003c")}</script>'

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html.parser import HTMLParser
 
 import pytest
+from tilegg.extract.explain import explain
 from tilegg.extract.lower import lower
 from tilegg.extract.pareto import pareto
 from tilegg.extract.report_html import to_html
@@ -53,9 +55,11 @@ def checked(page: str) -> Checker:
     checker.close()
     assert not checker.problems and not checker.open
     assert not checker.tags & {"link", "img", "iframe", "object", "embed"}
+    names = {value for name, value in checker.attributes if name == "id"}
     for name, value in checker.attributes:
-        assert name not in ("src", "href") and not name.startswith("on"), (name, value)
-    assert not re.search(r"https?:|url\(|@import", page)
+        assert name != "src" and not name.startswith("on"), (name, value)
+        assert name != "href" or (value.startswith("#") and value[1:] in names)
+    assert not re.search(r"https?:|url\(|@import", page.replace("http://www.w3.org/2000/svg", ""))
     return checker
 
 
@@ -87,8 +91,8 @@ def test_it_says_what_was_done(report: str) -> None:
 
 def test_source_and_instructions_are_linked_by_line(report: str) -> None:
     lines = [v for k, v in checked(report).attributes if k == "data-line"]
-    # Line 19 stands in the source, twice in the lowered text and twice in the table.
-    assert lines.count("19") == 5
+    # Line 19 stands in the source, twice in the lowered text, twice in the table and in three steps.
+    assert lines.count("19") == 8
     gone = re.findall(r'<div class="gone" data-line="(\d+)"', report)
     assert gone == ["17", "18"]
 
@@ -103,12 +107,15 @@ def test_the_front_is_drawn_when_there_is_a_choice() -> None:
     m.store(m.cast(m.load(INT32), FP16))
     lowered = lower(m.program(), "a2a3", objective="instructions")
     page = to_html(lowered, "")
-    assert "svg" in checked(page).tags and page.count("<circle") == 2
+    checked(page)
+    program, cast = re.findall(r'<svg role="img" aria-label="cost against error: .*?</svg>', page)
+    assert "The program" in program and program.count("<circle") == 2 and program.count("dot chosen") == 1
+    assert "v2: its choices" in cast and cast.count("<circle") == 3
     assert page.count("shown here") == 1
     assert "TG025" in page
     # A front that is handed in is not computed again.
     assert to_html(lowered, "", points=pareto(m.program(), "a2a3")) == page
-    assert "<svg" not in to_html(lower(chain(BF16, FP32, BF16), "a5"), "")
+    assert "cost against error:" not in to_html(lower(chain(BF16, FP32, BF16), "a5"), "")
 
 
 def test_text_from_the_program_is_escaped() -> None:
@@ -127,6 +134,32 @@ def test_text_from_the_program_is_escaped() -> None:
     page = to_html(lowered, text)
     assert "<script>alert" not in page and "&lt;script&gt;alert" in page
     checked(page)
+
+
+def test_the_derivation_and_its_rules_are_listed(report: str) -> None:
+    steps = re.search(r'<table id="steps">.*?</table>', report, re.S)
+    assert steps is not None and steps.group().count("<tr data-find") == 3
+    rules = re.search(r'<table id="rules-used">.*?</table>', report, re.S)
+    assert rules is not None and "cast.fuse.integer-narrowing" in rules.group()
+    assert report.count('class="badge exact"') >= 6
+
+
+def test_graph_data_cannot_end_its_element(report: str) -> None:
+    found = re.findall(r'<script type="application/json">(.*?)</script>', report, re.S)
+    assert len(found) == 1 and "<" not in found[0]
+    classes = json.loads(found[0])
+    assert sum(c["u"] for c in classes) > 5
+    for c in classes:
+        assert all(0 <= k < len(classes) for n in c["nodes"] for k in n["k"])
+        assert sum(n["p"] for n in c["nodes"]) == c["u"]
+
+
+def test_notebooks_get_tables_without_scripts() -> None:
+    lowered = lower(quantise(), "a2a3")
+    for shown in (lowered, explain(lowered)):
+        page = shown._repr_html_()
+        checked(page)
+        assert "<script" not in page and "row_expand_mul" in page
 
 
 def test_it_is_deterministic(report: str) -> None:
