@@ -71,11 +71,16 @@ def merged_by(graph: Graph, facts: Collection[tuple[str, int, int]], names: Coll
     ``facts``: relation, class and code (-1: none) of every fact about values.
     """
     counts: dict[str, int] = {}
+    places: dict[str, dict[int, None]] = {}
+    for c, nodes in enumerate(graph.classes):
+        for n in nodes:
+            if n.decl is not None:
+                places.setdefault(n.decl.name, {})[c] = None
     for rule in RULES.values():
         if rule.bound is not None or not (isinstance(rule.rhs, Var) or rule.name in names):
             continue
-        for c, nodes in enumerate(graph.classes):
-            if any(n.decl is not None and n.decl.name == rule.lhs.op for n in nodes) and any(
+        for c in places.get(rule.lhs.op, ()):
+            if any(
                 all(_holds(graph, w, both, facts) for w in rule.when)
                 for found in _matches(graph, rule.lhs, c, {})
                 for both in _matches(graph, rule.rhs, c, found)

@@ -204,6 +204,7 @@ class Engine:
         self.keeps = keep
         self._bindings = bindings()
         self._rules = tuple(rules)
+        self._late = [(r, _operations(r.lhs), _made(r)) for r in self._rules if not _is_always(r)]
         self._commands: dict[str, list[Any]] = {}
         self._matches: dict[tuple[frozenset[str], frozenset[str]], list[Rule]] = {}
         self._schedules: dict[str, list[Any]] = {}
@@ -276,17 +277,14 @@ class Engine:
 
     def _match(self, available: frozenset[str], without: frozenset[str]) -> list[Rule]:
         reach, found = set(available), list[Rule]()
-        waiting = [
-            r for r in self._rules
-            if not _is_always(r) and r.name not in self._active and r.contract not in without
-        ]  # fmt: skip
+        waiting = [w for w in self._late if w[0].name not in self._active and w[0].contract not in without]
         while True:
-            now = [r for r in waiting if _operations(r.lhs) <= reach]
+            now = [w for w in waiting if w[1] <= reach]
             if not now:
                 return found
-            found += now
-            waiting = [r for r in waiting if r not in now]
-            reach.update(*map(_made, now))
+            found += [r for r, _, _ in now]
+            waiting = [w for w in waiting if not w[1] <= reach]
+            reach.update(*(made for _, _, made in now))
 
     def _parsed(self, rule: Rule) -> list[Any]:
         if rule.name not in self._commands:
