@@ -78,6 +78,7 @@ def require_signal(call: Call, i: int) -> TensorType:
         call.fail("TG007", f"{name} must hold INT32 cells, got {t.dtype.name}")
     if len(t.shape) not in (1, 2):
         call.fail("TG008", f"{name} must have rank 1 or 2, got {shape_text(t.shape)}")
+    require_positive(call, t.shape, name)
     return t
 
 

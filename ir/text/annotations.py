@@ -8,7 +8,19 @@ from collections.abc import Callable, Sequence
 from ..diagnostics import TileggError, error
 from ..dtypes import DTYPES, DType
 from ..op import Kind
-from ..types import ADDRESS_SPACES, UNKNOWN, Dim, OpaqueType, PtrType, TensorType, TupleType, Type, scalar, tile
+from ..types import (
+    ADDRESS_SPACES,
+    UNKNOWN,
+    Dim,
+    OpaqueType,
+    PtrType,
+    TensorType,
+    TupleType,
+    Type,
+    scalar,
+    shape_text,
+    tile,
+)
 from .layout import DEFAULT_TENSOR_LAYOUT, TENSOR_LAYOUTS, is_implied
 from .module import Module
 from .source import did_you_mean, is_name
@@ -221,6 +233,7 @@ class TypeReader:
         if view is None:
             return tile(shape, dtype, None, memory, (), memref)
         valid, layout = self._tile_view(view, names)
+        self._within(valid, shape, view)
         kept = [(k, v) for k, v in layout if not is_implied(k, v, memory, shape)]
         return tile(shape, dtype, valid, memory, tuple(sorted(kept)), memref)
 
@@ -275,8 +288,19 @@ class TypeReader:
                 layout = self._tensor_layout(name, extra)
             elif not isinstance(resolved, ast.Constant):
                 raise self._fail("TG002", "not part of a tensor type", extra, "a layout, pl.TensorView or pl.MemRef")
+        self._within(valid, shape, node)
+        if stride is not None and len(stride) != len(shape):
+            raise self._fail("TG008", f"strides {shape_text(stride)} for a tensor {shape_text(shape)}", node)
         valid = None if valid == shape else valid
         return TensorType(shape, dtype, stride, layout, valid, kind, memref)
+
+    def _within(self, valid: tuple[Dim, ...] | None, shape: tuple[Dim, ...], node: ast.AST) -> None:
+        """Check that a valid shape has the rank of the shape and lies inside it, as far as the numbers are known."""
+        if valid is None:
+            return
+        over = any(isinstance(v, int) and isinstance(n, int) and v > n for v, n in zip(valid, shape))
+        if len(valid) != len(shape) or over:
+            raise self._fail("TG008", f"valid_shape {shape_text(valid)} is no part of {shape_text(shape)}", node)
 
     def _tensor_layout(self, name: str, node: ast.expr) -> str | None:
         word = name.rpartition(".")[2]

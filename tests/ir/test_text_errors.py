@@ -209,3 +209,19 @@ def test_a_flood_of_unknown_operations():
 
 def test_a_text_beyond_the_limit():
     assert failures("#" * 33_000_000)[0].code == "TG012"
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        "pl.Tile[[4, 8], pl.FP32, pl.TileView(valid_shape=[4])]",
+        "pl.Tile[[4, 8], pl.FP32, pl.TileView(valid_shape=[4, 9])]",
+        "pl.Tile[[4, 8], pl.FP32, pl.TileView(valid_shape=[n, 9])]",
+        "pl.Tensor[[4, 8], pl.FP32, pl.TensorView(valid_shape=[4, 8, 1], layout=pl.TensorLayout.ND)]",
+        "pl.Tensor[[4, 8], pl.FP32, pl.TensorView(valid_shape=[5, n], layout=pl.TensorLayout.ND)]",
+        "pl.Tensor[[4, 8], pl.FP32, pl.TensorView(stride=[1], layout=pl.TensorLayout.ND)]",
+    ],
+)
+def test_a_valid_part_lies_inside_its_shape(annotation):
+    (found,) = failures(incore(f"r: {annotation} = pl.exp(n)"))
+    assert found.code == "TG008" and "[4, 8]" in found.message and found.span is not None
