@@ -2,9 +2,9 @@
 
 The text needs no synchronisation and no addresses: the assembler plans memory and inserts both
 (``ptoas --enable-insert-sync``). Parameters of a kernel, in this order: the function's own (a tensor is a pointer,
-a scalar its register type), then, as ``index``, every size that appears in a type or an offset and is no
-parameter, in order of first appearance, then for each window parameter a pointer to its communication context. A
-kernel returns nothing: a returned tensor is the parameter it names.
+a scalar its register type), then for each window parameter a pointer to its communication context, then, as ``index``,
+every size that appears in a type or an offset and is no parameter, in order of first appearance. A kernel returns
+nothing: a returned tensor is the parameter it names.
 """
 
 from __future__ import annotations

@@ -25,9 +25,10 @@ from . import (
     emit_views,
 )
 from .emit_calls import Unit
+from .emit_drains import drains_of
 from .emit_flow import Flow
 from .emit_forms import Plan
-from .emit_names import extra_sizes, use_counts
+from .emit_names import extra_sizes, unbound, use_counts
 from .emit_scopes import INDEX, scalar_type
 from .emit_state import State
 from .pto.api import FunctionBuilder, ptr_type
@@ -81,8 +82,13 @@ class Body:
 
     def __init__(self, unit: Unit, function: Function, target: Target) -> None:
         self.function = function
+        for window, extent in unbound(function):
+            what = f"the valid extent {extent!r} of {window.name!r} has no value at run time"
+            hint = "pass it as a scalar parameter"
+            raise error("TG023", what, function.span, reason="it stands in types only", hint=hint)
         self.extra = extra_sizes(function)
         self.contexts = context_names(function)
+        self.drains = drains_of(function)
         plan = Plan(function)
         self.builder = self._declare(unit)
         self.state = State(self.builder, plan, target, use_counts(function.body))
@@ -93,8 +99,8 @@ class Body:
         args: list[tuple[str, Attribute]] = []
         for p in self.function.params:
             args.append((p.value.name, self._argument_type(p.value)))
-        args += [(name, INDEX) for name in self.extra]
         args += [(name, ptr_type("i64")) for name in self.contexts.values()]
+        args += [(name, INDEX) for name in self.extra]
         entry = self.function.name not in unit.called
         return unit.module.function(self.function.name, args, entry=entry, span=self.function.span)
 
@@ -132,6 +138,8 @@ class Body:
         for s in statements:
             state.span = s.span
             state.b.at(s.span)
+            if id(s) in self.drains:
+                state.b.barrier()
             match s:
                 case Op():
                     self._op(s)

@@ -1,7 +1,7 @@
 """Calls between kernels, deferred waits, and kernels that run in several blocks.
 
-A called kernel is a function without ``pto.entry``. It takes what a kernel takes: behind its own parameters the sizes
-its types name, bound by the tensors passed, and the communication context of every window passed.
+A called kernel is a function without ``pto.entry``. It takes what a kernel takes: behind its own parameters the
+communication context of every window passed, and the sizes its types name, bound by the tensors passed.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _calls(f: Function) -> Iterator[tuple[str, Span | None]]:
 
 
 def call(state: State, s: Op) -> None:
-    """``self.kernel(...)``: ``func.call`` with sizes and contexts behind the arguments."""
+    """``self.kernel(...)``: ``func.call`` with contexts and sizes behind the arguments."""
     name = str(s.attrs.get("callee"))
     callee = state.unit.functions.get(name)
     if callee is None or name not in state.unit.called:
@@ -83,6 +83,7 @@ def call(state: State, s: Op) -> None:
     values: list[SSAValue] = []
     names: dict[str, Extent] = {}
     contexts: list[SSAValue] = []
+    sizes: list[SSAValue] = []
     for p, o in zip(callee.params, s.operands, strict=True):
         t = p.value.type
         if isinstance(t, ScalarType):
@@ -97,8 +98,8 @@ def call(state: State, s: Op) -> None:
     for size in extra_sizes(callee):
         if size not in names and size not in state.scalars:
             state.fail(f"{name}: the size {size!r} is not known here", "no tensor that is passed has it")
-        values.append(state.index(names[size]) if size in names else state.as_index(state.scalars[size]))
-    _call(state, name, [*values, *contexts])
+        sizes.append(state.index(names[size]) if size in names else state.as_index(state.scalars[size]))
+    _call(state, name, [*values, *contexts, *sizes])
     _results(state, s, callee)
 
 

@@ -144,13 +144,26 @@ def _transfer(state: State, s: Op, mnemonic: str, dst: TensorRef, src: TensorRef
     else:
         sizes, places = state.offsets(shape), (state.offsets(to), state.offsets(at))
     views = [
-        partition(state, t, where, sizes, f"{t.name or 'tensor'}_window") for t, where in zip((dst, src), places)
+        partition(state, _by_rows(state, t), where, sizes, f"{t.name or 'tensor'}_window")
+        for t, where in zip((dst, src), places)
     ]
     stages = [state.rows(state.tile(o)) for o in (ping, pong) if o is not None]
     attrs = {"atomicType": word("atomic_type", "atomic_add")} if s.attrs.get("atomic", "none") == "add" else {}
     state.b.barrier()
     state.b.op(f"pto.comm.{mnemonic}", [*views, *stages], properties=attrs)
     state.b.barrier()
+
+
+def _by_rows(state: State, tensor: TensorRef) -> TensorRef:
+    """Return a tensor as rows: staging tiles are row-major, and so a column must not be seen as DN."""
+    whole = tensor.whole
+    if whole.layout not in (None, "nd"):
+        state.fail(f"{whole.name!r} has layout {whole.layout.upper()} and cannot be put or got",
+                   "transfers pass through row-major tiles", "give the tensor layout ND")  # fmt: skip
+    if len(whole.shape) < 2 or whole.shape[-1] != 1 or whole.layout == "nd":
+        return tensor
+    plain: TensorRef = state.cached(("rows", whole), lambda: replace(whole, layout="nd", view=None, line=None))
+    return plain if tensor.base is None else replace(tensor, base=plain, view=None, line=None)
 
 
 # -- signals ---------------------------------------------------------------------------------------------

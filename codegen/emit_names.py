@@ -15,6 +15,31 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 def extra_sizes(function: Function) -> tuple[str, ...]:
     """Return the sizes a function needs beside its parameters, in order of first appearance."""
+    known = _known(function)
+    found: dict[str, None] = {}
+    for name in _mentioned(function):
+        if name not in known and name not in _WORDS:
+            found.setdefault(name)
+    return tuple(found)
+
+
+def unbound(function: Function) -> Iterator[tuple[Value, str]]:
+    """Yield valid extents of windows that nothing gives a value at run time, with the window.
+
+    Physical extents come with the tensor, scalars with the call; a name that only says what is valid does not.
+    """
+    bound = _known(function) | _WORDS
+    for p in function.params:
+        if isinstance(p.value.type, TensorType):
+            bound |= {n for d in p.value.type.shape if isinstance(d, str) for n in _NAME.findall(d)}
+    for p in function.params:
+        if isinstance(p.value.type, TensorType) and p.value.type.is_window:
+            for d in p.value.type.valid or ():
+                if isinstance(d, str) and not bound.issuperset(_NAME.findall(d)):
+                    yield p.value, d
+
+
+def _known(function: Function) -> set[str]:
     known = {p.value.name for p in function.params}
     for s in walk(function.body):
         known.update(r.name for r in getattr(s, "results", ()))
@@ -22,11 +47,7 @@ def extra_sizes(function: Function) -> tuple[str, ...]:
             known.add(s.var.name)
         if isinstance(s, For | While):
             known.update(c.arg.name for c in s.carried)
-    found: dict[str, None] = {}
-    for name in _mentioned(function):
-        if name not in known and name not in _WORDS:
-            found.setdefault(name)
-    return tuple(found)
+    return known
 
 
 #: Words of dimension expressions that are no sizes.

@@ -101,6 +101,7 @@ KERNELS: dict[str, RankKernel] = {
     "put_part_known_later": moved(
         "[8, 32]", "rows: pl.Scalar[pl.INDEX] = pl.cast(n, pl.INDEX) + 1\n"
         "pld.tensor.put(w, right, x, [0, 0], [2, 0], [rows, 32], chunk_rows=2, chunk_cols=32)\n"),
+    "put_column": moved("[16, 1]", "pld.tensor.put(w, right, x, [4, 0], [0, 0], [8, 1])\n"),
     "get": moved("[8, 32]", "pld.tensor.get(y, right, w)\n", back="a = right\n"),
     "get_into_window": moved(
         "[8, 32]", "pld.tensor.get(w, right, w, [0, 0], [4, 0], [4, 32], chunk_rows=4, chunk_cols=16)\n"),

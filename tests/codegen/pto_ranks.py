@@ -2,8 +2,9 @@
 
 All windows lie in one flat memory, one slice per rank in a shuffled order; what a kernel knows of it is its own
 pointers and the communication contexts, so that every peer address is what the assembly itself computes. A write to a
-window stays with its rank until a cacheinvalid of its bytes and then a fence have published it, a read
-goes through a cache whose lines stay as they were until they are invalidated. So a marker that is missing shows.
+window stays with its rank until a cacheinvalid of its bytes and then a fence have published it, a read goes through a
+cache whose lines stay as they were until they are invalidated, and a load reads as late as it can. So a marker or a
+barrier that is missing shows.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ from pto_machine import Machine, Pointer, View, added
 from tilegg.codegen.pto.elements import element_bytes
 
 LINE = 64
+_SCALAR = (
+    "pto.comm.tnotify", "pto.comm.twait", "pto.load_scalar", "pto.store_scalar", "pto.addptr", "pto.castptr",
+    "pto.make_tensor_view", "pto.partition_view", "pto.cmo.cacheinvalid", "pto.get_block_idx", "pto.alloc_tile",
+)  # fmt: skip
 #: Bytes of a context: 4 words, then one base for each rank.
 _HEAD = 4
 
@@ -139,6 +144,8 @@ class Core(Machine, _Thread):
         _Thread.__init__(self)
         self.mesh, self.rank, self.lane = mesh, rank, lane
         self.pending: list[Pending] = []
+        #: Loads that have been started: they read when something waits for them.
+        self.started: list[tuple[Any, list[Any]]] = []
         #: The memory as this core last saw it, and which lines of it are in the cache.
         self.seen = mesh.memory.copy()
         self.cached = np.zeros(len(mesh.memory) // LINE, np.bool_)
@@ -159,6 +166,7 @@ class Core(Machine, _Thread):
         try:
             if not self.mesh.over:
                 self.run(name, args)
+                self.finish_loads()
         except Stopped:
             pass
         except BaseException as problem:  # the driver raises it
@@ -225,6 +233,24 @@ class Core(Machine, _Thread):
         for w in self.pending[: last + 1]:
             self.apply(w)
         del self.pending[: last + 1]
+
+    # -- loads -------------------------------------------------------------------------------------------
+
+    def step(self, op: Any, env: dict[Any, Any]) -> None:
+        """Execute an operation; only those of the scalar pipe do not wait for loads that are under way."""
+        loads = op.name == "pto.tload"
+        if op.name.startswith("pto.") and not loads and op.name not in _SCALAR:
+            self.finish_loads()
+        super().step(op, env)
+
+    def pto_tload(self, op: Any, values: list[Any]) -> None:
+        self.started.append((op, values))
+
+    def finish_loads(self) -> None:
+        """The loads under way read what is there now."""
+        started, self.started = self.started, []
+        for op, values in started:
+            super().pto_tload(op, values)
 
     # -- operations --------------------------------------------------------------------------------------
 

@@ -94,9 +94,10 @@ def test_peers_are_addressed_by_the_distance_of_the_bases(name: str, target: str
     for f in p.functions:
         args = list(kernels[f.name].body.block.args)
         windows = [q.value.name for q in f.params if getattr(q.value.type, "is_window", False)]
-        names = [a.name_hint for a in args]
-        assert names[len(names) - len(windows) :] == [f"{w}_ctx" for w in windows], "contexts come last, in order"
-        assert all(a.type == CONTEXT for a in args[len(args) - len(windows) :])
+        contexts = args[len(f.params) : len(f.params) + len(windows)]
+        assert [a.name_hint for a in contexts] == [f"{w}_ctx" for w in windows], "behind the function's own, in order"
+        assert all(a.type == CONTEXT for a in contexts)
+        assert all(str(a.type) == "index" for a in args[len(f.params) + len(windows) :]), "then the sizes"
         remote = [op.results[0] for op in kernels[f.name].walk() if op.name == "pto.addptr"]
         for pointer in remote:
             ctx, own = check_peer(pointer)
@@ -202,12 +203,14 @@ def without(text: str, kind: str, number: int) -> str:
 
 
 REGION, FENCE, ALL = "single_cache_line", "fence.barrier_all", "cacheinvalid all"
+DRAIN = "pto.barrier <PIPE_ALL>"
 PUBLISHED = (("remote_load", 0), ("remote_store", 1), ("put", 1), ("ring", 0), ("ring", 2))
 #: Markers without which a reader sees old data: a store that peers load, a push, and what is read after it.
 NEEDED = [
     *((name, REGION, at) for name, at in PUBLISHED),
     *((name, FENCE, at) for name, at in PUBLISHED),
     ("ring", ALL, 1),
+    ("ring", DRAIN, 0),
 ]  # fmt: skip
 
 
@@ -258,7 +261,7 @@ def test_every_core_of_an_spmd_block_knows_its_context(target: str) -> None:
 def test_contexts_are_passed_to_called_kernels(target: str) -> None:
     _, text = compiled("called", target)
     (call,) = [op for op in operations(text) if op.name == "func.call"]
-    assert [v.name_hint for v in call.operands][-2:] == ["w_ctx", "sig_ctx"]
+    assert [v.name_hint for v in call.operands][-4:] == ["w_ctx", "sig_ctx", "N", "NR"]
     entries = {op.properties["sym_name"].data: "pto.entry" in op.attributes for op in operations(text)
                if op.name == "func.func"}  # fmt: skip
     assert entries == {"kernel": True, "push": False}
@@ -322,6 +325,8 @@ W = "w: pld.DistributedTensor[[4, 32], pl.FP32], x: pl.Tensor[[4, 32], pl.FP32]"
 LOAD = "    t = pl.load(x, [0, 0], [4, 32])\n"
 REFUSED = {
     "an unlowered collective": ("    r = pld.tensor.broadcast(w, sig, root=0)\n", "pld.tensor.broadcast"),
+    "a transfer of columns": ("    pld.tensor.put(cols, 0, x)\n", "has layout DN"),
+    "an extent in types only": ("    t = pl.load(part, [0, 0], [4, 32])\n", "the valid extent 'V'"),
     "an unlowered put": ("    pld.tensor.put(w, 0, x)\n", "lower the program first"),
     "a store outside spmd": (f"{LOAD}    w = pl.store(t, [0, 0], w)\n    with pl.spmd(2):\n        u = pl.add(t, t)\n",
                              "outside the spmd block"),
@@ -337,8 +342,13 @@ REFUSED = {
 def test_what_has_no_assembly_is_refused_by_name_and_place(name: str) -> None:
     body, message = REFUSED[name]
     params = f"{W}, sig: pld.DistributedTensor[[NR, 1], pl.INT32]"
+    if "cols" in body:
+        params += ", cols: pld.DistributedTensor[[4, 32], pl.FP32, pl.DN]"
+    if "part" in body:
+        params += ", part: pld.DistributedTensor[[4, 32], pl.FP32, pl.TensorView(valid_shape=[V, 32])]"
+    source = tilegg.parse('V = pl.dynamic("V")\n'.join((HEAD, KERNEL.format(params=params) + body)), "k.py")
     with pytest.raises(TileggError) as refused:
-        tilegg.emit(tilegg.parse(HEAD + KERNEL.format(params=params) + body, "k.py"), "a5", signals=False)
+        tilegg.emit(source if "unlowered" in name else tilegg.lower(source, "a5"), "a5", signals=False)
     first = refused.value.diagnostics[0]
     assert first.code == "TG023" and message in first.render() and first.span is not None
 
