@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-import networkx as nx
-
 from ...ir.program import Program
 from ...ir.ranks_events import format_schedule
 from ...ir.ranks_memory import Cell
@@ -119,6 +117,9 @@ def _orphan(use: Use, cell: Cell) -> bool:
 
 def _circle(graph: Graph, relaxed: Unrolled | None, uses: dict[Cell, Use]) -> list[Stuck]:
     """Return the ranks of a circle: each waits for a credit that the next one would give later."""
+    # Loading the library takes longer than most checks; only a run that does not end needs it.
+    import networkx as nx
+
     assert relaxed is not None
     by_rank = {s.rank: s for s in graph.u.stuck}
     waits = nx.DiGraph()
