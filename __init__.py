@@ -19,6 +19,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .codegen.emit import emit
     from .codegen.signals.check import check_signals
+    from .extract.between import trajectory
+    from .extract.explain import explain
     from .extract.lower import lower
     from .ir.builder import Builder
     from .ir.diagnostics import Diagnostic, Span, TileggError
@@ -39,6 +41,7 @@ _PUBLIC = {
     "check_signals": (".codegen.signals.check", "check_signals"),
     "emit": (".codegen.emit", "emit"),
     "equivalent": (".ir.equivalence", "equivalent"),
+    "explain": (".extract.explain", "explain"),
     "explore_casts": (".rules.paths_show", "explore"),
     "load_target": (".rules.target", "load_target"),
     "lower": (".extract.lower", "lower"),
@@ -48,6 +51,7 @@ _PUBLIC = {
     "roads": (".rules.paths", "roads"),
     "run": (".ir.interp", "run"),
     "target_names": (".rules.target", "target_names"),
+    "trajectory": (".extract.between", "trajectory"),
     "verify": (".ir.verify", "verify"),
 }
 
@@ -59,6 +63,7 @@ __all__ = [
     "check_signals",
     "emit",
     "equivalent",
+    "explain",
     "explore_casts",
     "load_target",
     "lower",
@@ -68,6 +73,7 @@ __all__ = [
     "roads",
     "run",
     "target_names",
+    "trajectory",
     "verify",
 ]
 

@@ -224,6 +224,31 @@ class Deriver:
             if self._seen(node):
                 yield from self._match_node(p, node, bound)
 
+    # -- what is missing -----------------------------------------------------------------------------------
+
+    def fitting(self, rule: Rule, node: Node) -> Iterator[Bindings]:
+        """Yield the ways in which a rule's left side fits a node, whatever its conditions say."""
+        self._hidden = frozenset()
+        yield from self._match_node(rule.lhs, node, {})
+
+    def failing(self, rule: Rule, bound: Bindings) -> list[Condition]:
+        """Return the conditions that do not hold for a fitting left side."""
+        found: list[Condition] = []
+        for condition in rule.when:
+            table = COMPUTED.get(condition.relation)
+            if table is None:
+                holds = self._condition(condition, bound, [])
+                bound = self._with_type(condition, bound) if condition.relation in ("typed", "windows") else bound
+            else:
+                codes = [self._code(a, bound) for a in condition.args]
+                inputs = [self._literal_of(c) for c in codes[: table.inputs]]
+                dtype = codes[table.inputs]
+                known = dtype is not None and all(i is not None for i in inputs)
+                holds = known and table.function(*inputs, CODE_DTYPES[dtype or 0]) is not None
+            if not holds:
+                found.append(condition)
+        return found
+
     # -- conditions ----------------------------------------------------------------------------------------
 
     def _holds(self, rule: Rule, bound: Bindings) -> tuple[tuple[str, int, int], ...] | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 from ..ir.diagnostics import error
 from ..ir.dtypes import DType, parse_dtype
 from ..ir.op import OPS
 from ..ir.types import TileType
+from ..ir.valueset import clamp, of_dtype
 from ..rules.cost import Instr, cycles
 from ..rules.paths import MAX_HOPS, Road, roads
 from ..rules.paths_rank import describe
@@ -17,10 +19,11 @@ from ..rules.target import Target
 from ..rules.terms import CODE_DTYPES
 from .chains import Chain, chain, emitted_values, is_cast, requests
 from .explain import alternative_text, op_text
-from .kbest import Alternative, alternatives
+from .kbest import Alternative, alternatives, class_name
 from .lowered import FunctionReport, Instruction, Lowered
 from .price import pricer_for
 from .remarks import chain_cycles
+from .why_needs import needs
 
 #: Alternatives and roads looked at for one answer.
 MANY = 64
@@ -59,11 +62,14 @@ def _about_chain(lowered: Lowered, stops: list[DType]) -> Iterator[str]:
             where = f"  {f.name}{_line(i)}, {i.op.result.name} = {here}: "
             if _stops(here) == stops:
                 yield f"{where}it is what was chosen"
+                yield from _promise(lowered, f, i, stops) if i.inexact else ()
                 continue
             known = [a for a in alternatives(lowered, f, i, MANY) if a.stops == text]
             yield from (where + _verdict(lowered, a) for a in known)
             if not known:
                 yield where + _not_offered(lowered, f, i, here, stops)
+            if not any(a.legal and a.exact for a in known):
+                yield from _promise(lowered, f, i, stops)
 
 
 def _chain_of(f: FunctionReport, i: Instruction) -> Chain | None:
@@ -129,6 +135,29 @@ def _not_taken(lowered: Lowered, i: Instruction, road: Road, here: Chain) -> str
     return f"legal, {chain_cycles(pricer, road, t):.0f} cycles by itself; {describe(road)}"
 
 
+#: Magnitudes up to which the floats hold every integer.
+_WHOLE = {"FP8E4M3FN": 2**4, "FP8E5M2": 2**3, "HF8": 2**3, "BF16": 2**8, "FP16": 2**11, "FP32": 2**24}
+
+
+def _promise(lowered: Lowered, f: FunctionReport, i: Instruction, stops: list[DType]) -> Iterator[str]:
+    """Yield the range that would make a chain exact, if the value it reads could be promised to lie in one."""
+    result, target = f.regions[i.region], lowered.target
+    asked = next((r for r in requests(result, i.eclass) if (r.src, r.dst) == (stops[0], stops[-1])), None)
+    if asked is None or target is None:
+        return
+    values = result.graph.values.get(asked.source, of_dtype(asked.src))
+    limits = {m for d in stops[1:] if (m := d.max_value if d.is_int else _WHOLE.get(d.name)) is not None}
+    for limit in sorted((m for m in limits if m < values.hi), reverse=True):
+        narrow = clamp(values, max(values.lo, -limit), limit)
+        finite = replace(narrow, nan=False, inf=False)
+        found = roads(target, asked.src, asked.dst, asked.mode, asked.saturation, finite, k=MANY)
+        if any(r.exact and list(r.stops) == stops for r in found):
+            name = class_name(result, asked.source)
+            span = f"[{finite.lo:.10g}, {finite.hi:.10g}]"
+            yield f"    it needs a fact: it would be exact if {name} were in {span} (tile.assume)"
+            return
+
+
 # -- names -------------------------------------------------------------------------------------------------
 
 
@@ -167,7 +196,8 @@ def _unoffered(lowered: Lowered, wanted: set[str], name: str) -> Iterator[str]:
         yield f"  it is used: {', '.join(sorted({op_text(i.op) for i in used}))}"
     else:
         yield f"  no other instruction of the program has an alternative that uses {name}"
-    yield from _lacking(lowered.target, wanted)
+    lacking = list(_lacking(lowered.target, wanted))
+    yield from lacking or needs(lowered, wanted, bool(used))
 
 
 #: The tile on which an instruction that the assembler lacks is priced.

@@ -15,7 +15,8 @@ from selenium.webdriver.chrome.service import Service
 
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1400,1000",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+    "--window-size=1400,1000",
 )  # fmt: skip
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 

@@ -194,7 +194,8 @@ def test_the_steps_to_another_program(tilegg, source):
 
 def test_the_steps_between_values_of_one_program(tilegg, source):
     path = source(kernel("FP32", "FP32", "pl.add(pl.neg(pl.neg(a)), a)"))
-    values = [s.result.name for s in api.parse(path.read_text()).functions[0].body if getattr(s, "name", "") == "tile.neg"]
+    body = api.parse(path.read_text()).functions[0].body
+    values = [s.result.name for s in body if getattr(s, "name", "") == "tile.neg"]
     done = tilegg("explain", path, "--arch", "a5", "--from", values[1], "--to", values[0])
     assert done.code == 1 and "are not equal in the e-graph" in done.out
     assert "error[TG003]" in tilegg("explain", path, "--arch", "a5", "--to", values[0]).err

@@ -180,3 +180,47 @@ def test_programs_with_spans_show_lines() -> None:
     (f,) = explain(lower(parse(text, "k.py"), "a5")).functions
     assert [i.span.line for i in f.instructions if i.span] == [4, 5, 6]
     assert FP16.name in f.instructions[1].text
+
+
+NEEDS = """
+import pypto.language as pl
+
+@pl.function
+def k(x: pl.Tensor[[16, 64], pl.FP32], y: pl.Tensor[[16, 64], pl.INT32], out: pl.Out[pl.Tensor[[16, 64], pl.FP32]],
+      o2: pl.Out[pl.Tensor[[16, 64], pl.INT32]], o3: pl.Out[pl.Tensor[[16, 64], pl.BF16]]):
+    t = pl.load(x, [0, 0], [16, 64])
+    u = pl.add(pl.mul(t, 3.0), t)
+    w = pl.div(u, 3.0)
+    out = pl.store(w, [0, 0], out)
+    i = pl.load(y, [0, 0], [16, 64])
+    f = pl.cast(i, target_type=pl.FP32)
+    h = pl.cast(pl.mul(f, 0.5), target_type=pl.INT32, mode="floor")
+    o2 = pl.store(h, [0, 0], o2)
+    o3 = pl.store(pl.cast(i, target_type=pl.BF16, mode="rint"), [0, 0], o3)
+    return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("axpy", "k, u line 8: fuse.axpy.first would give it under the contract contracted"),
+        ("axpy", "under that contract the program takes "),
+        ("muls", "k, w line 9: divs.power-of-two would give it, but needs another literal than 3.0: a power of two"),
+        ("shrs", "index.halving.floor would give it, but needs the fact index of f: every element is an integer"),
+        ("row_max", "  no rule makes it"),
+        ("xor", "  the rules that make it fit nothing that the program computes: "),
+        ("tfusedmuladd", "the instruction set of a2a3 has tfusedmuladd, the assembler has not"),
+        ("int32>fp32>bf16", "it would be exact if i were in [-16777216, 16777216] (tile.assume)"),
+    ],
+)
+def test_why_not_says_what_is_missing(question: str, wanted: str) -> None:
+    found = explain(lower(parse(NEEDS, "k.py"), "a2a3"), why_not=question)
+    assert any(wanted in line for line in found.answer), found.answer
+
+
+def test_the_promise_that_is_asked_for_helps() -> None:
+    promised = NEEDS.replace("    f = pl", "    i = pl.tile.assume(i, -256, 256)\n    f = pl")
+    lowered = lower(parse(promised, "k.py"), "a2a3")
+    assert lowered.totals.inexact == 0 and not lowered.remarks
+    assert any(i.op.name == "tile.shrs" for i in lowered.functions[0].instructions)
