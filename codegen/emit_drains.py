@@ -27,6 +27,8 @@ _DRAINED = (FENCE, "pld.tile.put", "pld.tile.get")
 
 def drains_of(f: Function) -> frozenset[int]:
     """Return the statements of a function, by identity, before which a barrier stands."""
+    if not any(isinstance(s, Op) and (s.name == "call" or s.name.startswith("pld.")) for s in walk(f.body)):
+        return frozenset()
     work = _Drains(Facts(f))
     work.block(f.body.statements, False)
     return frozenset(work.found)

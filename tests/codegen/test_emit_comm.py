@@ -20,7 +20,7 @@ from tilegg.ir.ranks import run_ranks
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "rewrite"))
 from collective_cases import COLLECTIVES, Case, inputs, program, run
-from comm_kernels import HEAD, KERNEL, KERNELS
+from comm_kernels import HEAD, KERNEL, KERNELS, START
 from pto_machine import parsed
 from pto_ranks import Mesh
 from test_emit_ranks import compiled, emitted, execute
@@ -243,6 +243,42 @@ def test_the_machine_shows_a_missing_marker(name: str, kind: str, at: int) -> No
     assert not all(right(without(text, kind, at), seed) for seed in range(4))
 
 
+W = "w: pld.DistributedTensor[[4, 32], pl.FP32], x: pl.Tensor[[4, 32], pl.FP32]"
+BY_HAND = """\
+t = pl.load(x, [0, 0], [4, 32])
+for p in pl.range(n):
+    if p != me:
+        pld.tile.remote_store(t, w, p, [0, 0])
+{marker}
+pl.system.fence()
+"""
+
+
+@pytest.mark.parametrize(
+    ("marker", "written"),
+    [
+        ("pl.system.cacheinvalid(w, [4, 32], [0, 0])", "all"),
+        ("pl.system.cacheinvalid()", "all"),
+        ("pld.tile.remote_store(t, w, right, [0, 0])\npl.system.cacheinvalid(w, [4, 16], [0, 8])", "all"),
+        ("pl.system.cacheinvalid()\npld.tile.remote_store(t, w, right, [0, 0])\n"
+         "pl.system.cacheinvalid(w, [4, 16], [0, 8])", "peer"),
+        ("pl.system.cacheinvalid()\nw = pl.store(t, [0, 0], w)\npl.system.cacheinvalid(w, [4, 16], [0, 8])", "own"),
+    ],
+)  # fmt: skip
+def test_a_region_marked_by_hand_is_that_of_the_slice_written(marker: str, written: str) -> None:
+    """A peer whose loop has ended is not known any more: then everything is cleaned."""
+    params = f"{W}, sig: pld.DistributedTensor[[NR, 1], pl.INT32]"
+    lines = (START + BY_HAND.format(marker=marker)).splitlines()
+    text = HEAD + KERNEL.format(params=params) + "".join(f"    {line}\n" for line in lines)
+    made = operations(tilegg.emit(tilegg.parse(text, "k.py"), "a5", signals=False))
+    made = [op for op in made if op.name == "pto.cmo.cacheinvalid"]
+    last = made[-1]
+    found = "all" if not last.operands else "peer" if is_remote(last.operands[0]) else "own"
+    assert found == written
+    if last.operands:
+        assert last.operands[0].type.shape == (4, 16)
+
+
 # -- several cores -----------------------------------------------------------------------------------------
 
 
@@ -321,7 +357,6 @@ def test_host_calls_are_no_device_code() -> None:
     assert [r.message for r in remarks] == ["main is left out of the assembly"]
 
 
-W = "w: pld.DistributedTensor[[4, 32], pl.FP32], x: pl.Tensor[[4, 32], pl.FP32]"
 LOAD = "    t = pl.load(x, [0, 0], [4, 32])\n"
 REFUSED = {
     "an unlowered collective": ("    r = pld.tensor.broadcast(w, sig, root=0)\n", "pld.tensor.broadcast"),

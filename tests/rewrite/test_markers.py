@@ -11,6 +11,7 @@ import tilegg
 
 sys.path.insert(0, str(Path(__file__).parent))
 from collective_cases import COLLECTIVES, Case, difference, inputs, program, run
+from tilegg.cli import main
 from tilegg.codegen.signals import check_signals
 from tilegg.codegen.signals.doubled import doubled_markers
 from tilegg.ir.diagnostics import TileggError
@@ -174,13 +175,18 @@ HAND = {
 }
 
 
-@pytest.mark.parametrize("name", HAND)
-def test_what_is_marked_by_hand_is_checked_before_it_is_written(name: str) -> None:
-    body, code = HAND[name]
+def by_hand(name: str) -> str:
+    """Return a program in which rank 0 stores and publishes, and the others wait and read."""
     reads = f"    {WAIT}\n    {ALL}\n" if name != "none" else f"    {WAIT}\n"
     rest = f"else:\n{reads}    g = pld.tile.remote_load(w, 0, [0, 0], [1, 16])\n    {OWN}"
-    first = "if me == 0:\n" + "".join(f"    {line}\n" for line in body.splitlines())
-    p = source(first + rest)
+    first = "if me == 0:\n" + "".join(f"    {line}\n" for line in HAND[name][0].splitlines())
+    return HEAD + "".join(f"    {line}\n" for line in (first + rest).splitlines())
+
+
+@pytest.mark.parametrize("name", HAND)
+def test_what_is_marked_by_hand_is_checked_before_it_is_written(name: str) -> None:
+    code = HAND[name][1]
+    p = parse(by_hand(name), "k.py")
     lowered = tilegg.lower(p, "a5")
     for program_ in (p, lowered):
         if code:
@@ -191,3 +197,14 @@ def test_what_is_marked_by_hand_is_checked_before_it_is_written(name: str) -> No
             text = tilegg.emit(program_, "a5", locations=False)
             counts = [text.count(m) for m in ("single_cache_line", "fence.barrier_all", "cacheinvalid all")]
             assert counts == [1, 1, 1]
+
+
+@pytest.mark.parametrize("name", HAND)
+def test_the_command_writes_nothing_for_a_program_with_a_finding(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "k.py").write_text(by_hand(name))
+    out = tmp_path / "k.pto"
+    code = main(["lower", str(tmp_path / "k.py"), "--arch", "a5", "-o", str(out)])
+    assert (code == 0) == out.exists() == (HAND[name][1] == "")
+    assert HAND[name][1] in capsys.readouterr().err
