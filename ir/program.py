@@ -226,6 +226,12 @@ class Program:
                 return f
         raise KeyError(name)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the text: what IPython and Hypothesis ask for."""
+        from .text import print_program
+
+        printer.text("\n" + print_program(self))
+
 
 def walk(block: Block) -> Iterator[Statement]:
     """Yield every statement of the block, nested ones included, in program order."""

@@ -1,11 +1,11 @@
-"""Equivalence testing for users of tilegg: assertions, a pytest plugin.
+"""Equivalence testing for users of tilegg: assertions, inputs and programs for property tests, a pytest plugin.
 
     from tilegg.testing import assert_equivalent, assert_lowering_correct
 
     assert_equivalent("before.py", "after.py", facts={"x": (-127, 127)})
     assert_lowering_correct("kernel.py", arch="a5")
 
-Everything is loaded on first use: importing the package costs nothing.
+Everything is loaded on first use: importing the package costs nothing. The strategies need Hypothesis.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .lowering import LoweringReport, check_lowering
     from .progress import Bar
     from .reproduce import elements_of
+    from .strategies import dtypes, elements, facts, inputs, programs, round_modes, saturations, tiles
 
 # Public name -> module.
 _PUBLIC = {
@@ -31,7 +32,15 @@ _PUBLIC = {
     "assert_lowering_correct": ".asserts",
     "check_lowering": ".lowering",
     "compare_programs": ".fanout",
+    "dtypes": ".strategies",
+    "elements": ".strategies",
     "elements_of": ".reproduce",
+    "facts": ".strategies",
+    "inputs": ".strategies",
+    "programs": ".strategies",
+    "round_modes": ".strategies",
+    "saturations": ".strategies",
+    "tiles": ".strategies",
 }
 
 __all__ = [
@@ -43,7 +52,15 @@ __all__ = [
     "assert_lowering_correct",
     "check_lowering",
     "compare_programs",
+    "dtypes",
+    "elements",
     "elements_of",
+    "facts",
+    "inputs",
+    "programs",
+    "round_modes",
+    "saturations",
+    "tiles",
 ]
 
 
