@@ -19,7 +19,7 @@ from ..ir.valueset import ValueSet
 from ..rewrite.encode import argument_codes, shape_code
 from ..rewrite.graph import ABSENT, LITERAL, OPERATION, Graph, Node
 from ..rules.casts import road_table, road_words
-from ..rules.computed import COMPUTED
+from ..rules.computed import COMPUTED, asked
 from ..rules.facts import (
     FACTS,
     OF_LITERALS,
@@ -302,14 +302,14 @@ class Deriver:
 
     def _computed(self, condition: Condition, bound: Bindings) -> bool:
         """Decide a row of a computed table: what it gives must be what the right side has."""
-        table = COMPUTED[condition.relation]
-        codes = [self._code(a, bound) for a in condition.args]
-        dtype = codes[table.inputs]
-        inputs = [self._literal_of(c) for c in codes[: table.inputs]]
-        if dtype is None or any(literal is None for literal in inputs):
+        if any(self._code(a, bound) is None for a in condition.args[: COMPUTED[condition.relation].inputs + 1]):
             return False
-        given = table.function(*inputs, CODE_DTYPES[dtype])
-        wanted = [self._literal_of(c) for c in codes[table.inputs + 1 :]]
+        row = asked(condition, lambda a: self._code(a, bound) or 0)
+        inputs = [self._literal_of(self._code(a, bound)) for a in row.literals]
+        if any(literal is None for literal in inputs):
+            return False
+        given = row.row(*inputs)  # type: ignore[arg-type]
+        wanted = [self._literal_of(self._code(a, bound)) for a in row.gives]
         return given is not None and all(w is None or w == g for w, g in zip(wanted, given))
 
     def _literal_of(self, c: int | None) -> Const | None:

@@ -14,7 +14,7 @@ from ..ir.op import Kind
 from ..ir.program import Const
 from ..ir.tilearray import TileArray
 from ..ir.types import TileType
-from ..rules.check import value_condition
+from ..rules.check_conditions import value_condition
 from ..rules.terms import DTYPE_CODES, child_params
 from .audit_recipes import is_recipe, recipe_failures
 from .audit_report import AuditReport, Disagreement

@@ -19,10 +19,10 @@ from ..ir.types import ScalarType, TileType
 from ..rules.check import code_condition
 from ..rules.check_contracted import contracted_failures
 from ..rules.check_eval import Valued
-from ..rules.computed import COMPUTED
+from ..rules.computed import COMPUTED, asked
 from ..rules.facts import FACTS, OF_LITERALS, literal_holds
 from ..rules.rule import RULES, Condition, Pattern, Rule, Term, Var
-from ..rules.terms import CODE_DTYPES, LITERAL, literal_codes
+from ..rules.terms import LITERAL, literal_codes
 from .audit_values import first_difference, same_value
 from .graph import LITERAL as LITERAL_NODE
 from .graph import Graph, Node
@@ -122,14 +122,11 @@ def _literals(graph: Graph, c: int) -> list[Const]:
 
 def _computed(graph: Graph, c: Condition, match: Match) -> bool:
     """Tell whether a computed table has a row for the literals of a match."""
-    table = COMPUTED[c.relation]
-    code = c.args[table.inputs]
-    dtype = CODE_DTYPES[match[code] if isinstance(code, Var) else code]  # type: ignore[index]
-    inputs = [_literals(graph, match[a]) for a in c.args[: table.inputs]]  # type: ignore[index]
-    outputs = c.args[table.inputs + 1 :]
-    wanted = [_literals(graph, match[a]) if a in match else None for a in outputs]
+    row = asked(c, lambda a: match[a] if isinstance(a, Var) else a)
+    inputs = [_literals(graph, match[a]) for a in row.literals]
+    wanted = [_literals(graph, match[a]) if a in match else None for a in row.gives]
     for drawn in product(*inputs):
-        given = table.function(*drawn, dtype)
+        given = row.row(*drawn)
         if given is not None and all(w is None or g in w for g, w in zip(given, wanted)):
             return True
     return False

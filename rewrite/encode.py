@@ -18,6 +18,7 @@ from ..rules.terms import (
     MODE_CODES,
     child_params,
     constructor,
+    implied_dtype,
     literal_codes,
     literal_value,
     rest_code,
@@ -74,7 +75,8 @@ def _rest_code(op: Op, decl: OpDecl) -> int:
         for p, o in zip(decl.operand_params, op.operands)
         if p.kind is Kind.DIMS
     )
-    attrs = {k: v for k, v in op.attrs.items() if decl.by_name[k].kind not in _CODED_KINDS}
+    implied = implied_dtype(decl)
+    attrs = {k: v for k, v in op.attrs.items() if decl.by_name[k].kind not in _CODED_KINDS and k != implied}
     return rest_code(decl.name, attrs, lists, op.operands)
 
 
@@ -301,6 +303,7 @@ def _attributes(decl: OpDecl, args: tuple[int, ...]) -> tuple[dict[str, Any], tu
             case "rest":
                 extra, operands = rest_of(code)
                 attrs.update(extra)
-    if decl.name == "tile.cast":
-        attrs["target_type"] = CODE_DTYPES[args[0]]
+    named = implied_dtype(decl)
+    if named is not None:
+        attrs[named] = CODE_DTYPES[args[0]]
     return attrs, operands

@@ -17,8 +17,9 @@ from ..rules.cost import Instr
 from ..rules.facts import ROOTED
 from ..rules.rule import Rule
 from ..rules.target import Target
-from ..rules.terms import DTYPE_CODES, child_params, constructor, literal_codes, signature
+from ..rules.terms import DTYPE_CODES, child_params, constructor, signature
 from .encode import Rows, class_of_values, decls_by_constructor, shape_code, type_from
+from .folding import literal_text
 from .region import Region
 
 #: Closure over computed literals: more steps would only follow chains that no kernel has.
@@ -28,7 +29,8 @@ _MOST_LITERALS = 24
 
 def literal_rows(region: Region, rules: Iterable[Rule]) -> list[str]:
     """Return the rows of the computed tables that ``rules`` ask for, for the region's literals."""
-    tables = list(dict.fromkeys(c.relation for r in rules for c in r.when if c.relation in COMPUTED))
+    asked = dict.fromkeys(c.relation for r in rules for c in r.when if c.relation in COMPUTED)
+    tables = [name for name in asked if not COMPUTED[name].folds]
     if not tables:
         return []
     met: dict[tuple[Const, DType], None] = {}
@@ -37,30 +39,38 @@ def literal_rows(region: Region, rules: Iterable[Rule]) -> list[str]:
         if isinstance(t, TileType):
             met.update(dict.fromkeys((o, t.dtype) for o in op.operands if _is_number(o)))  # type: ignore[misc]
     written = list(met)[:_MOST_LITERALS]
+    known = [*region.leaves, *(op.result for op in region.ops)]
+    dtypes = list(dict.fromkeys(t.dtype for t in map(_type, known) if t is not None))
     rows: dict[str, None] = {}
     for step in range(_STEPS):
         found = list(met)[: 2 * _MOST_LITERALS]
         for name in tables:
             table = COMPUTED[name]
-            for inputs, dtype in _inputs(found if table.inputs == 1 else written, table.inputs):
-                given = table.function(*inputs, dtype)
+            pairs = _inputs(found if table.inputs == 1 else written, table.inputs)
+            for inputs, *kinds in _anywhere(found, dtypes) if table.everywhere else pairs:
+                given = table.function(*inputs, *kinds)
                 if given is not None:
-                    words = [*map(_literal, inputs), str(DTYPE_CODES[dtype.name]), *map(_literal, given)]
+                    codes = [str(DTYPE_CODES[d.name]) for d in kinds]
+                    words = [*map(literal_text, inputs), *codes, *map(literal_text, given)]
                     rows[f"({name} {' '.join(words)})"] = None
                     if step == 0:
-                        met.update(dict.fromkeys((g, INT32 if g.dtype is INDEX else dtype) for g in given))
+                        met.update(dict.fromkeys((g, INT32 if g.dtype is INDEX else kinds[-1]) for g in given))
         if len(met) == len(found):
             break
     return list(rows)
 
 
+def _anywhere(met: list[tuple[Const, DType]], dtypes: list[DType]) -> Iterator[tuple[tuple[Const, ...], DType, DType]]:
+    """Every literal with the one dtype it meets and every other one in the region."""
+    yield from (((c,), d, own) for c, own in met for d in dtypes if d is not own)
+
+
+def _type(v: Value) -> TileType | None:
+    return v.type if isinstance(v.type, TileType) else None
+
+
 def _is_number(o: object) -> bool:
     return isinstance(o, Const) and o.dtype.kind != "bool"
-
-
-def _literal(c: Const) -> str:
-    kind, bits = literal_codes(c.value, c.dtype)
-    return f"(Lit {kind} {bits})"
 
 
 def _inputs(met: list[tuple[Const, DType]], count: int) -> Iterator[tuple[tuple[Const, ...], DType]]:

@@ -20,7 +20,7 @@ from ..rules.check import code_condition, code_variables, roles, saturations_fit
 from ..rules.check_dims import made_up_lists
 from ..rules.check_draw import sides_of
 from ..rules.check_eval import Assignment, Role, attributes, operations_of
-from ..rules.computed import COMPUTED
+from ..rules.computed import COMPUTED, asked
 from ..rules.facts import FACTS
 from ..rules.rule import Condition, Pattern, Rule, Term, Var, variables
 from ..rules.terms import (
@@ -133,14 +133,12 @@ class _Instance:
         for c in self.rule.when:
             if c.relation not in COMPUTED:
                 continue
-            table = COMPUTED[c.relation]
-            code = c.args[table.inputs]
-            dtype = CODE_DTYPES[self.codes[code] if isinstance(code, Var) else int(code)]  # type: ignore[arg-type]
-            drawn = table.example(self.rng, dtype)
-            given = table.function(*drawn, dtype) or drawn
-            for name, literal in zip(c.args[: table.inputs], drawn):
+            row = asked(c, lambda a: self.codes[a] if isinstance(a, Var) else int(a))
+            drawn = row.table.example(self.rng, row.kinds[0])
+            given = row.row(*drawn) or drawn
+            for name, literal in zip(row.literals, drawn):
                 self._bind(name, literal)
-            for name, literal in zip(c.args[table.inputs + 1 :], given):
+            for name, literal in zip(row.gives, given):
                 self._bind(name, literal)
 
     def _bind(self, name: Any, literal: Const) -> None:

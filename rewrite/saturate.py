@@ -31,6 +31,7 @@ from ..rules.terms import (
 )
 from .encode import class_of_values, read_graph, region_text
 from .engine import Budget, Engine, Outcome, engine, why_tables
+from .folding import folded_rows
 from .graph import Graph
 from .knowledge import Knowledge
 from .providers import WINDOW_TABLES, Names, expand_rows, has_windows, literal_rows, target_rows, window_rows
@@ -68,8 +69,10 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
     text, codes = region_text(region)
     sets = value_sets(region, knowledge)
     eng.declare((op.name for op in region.ops), frozenset() if plan.contracted else _CONTRACTED)
-    facts = _fact_rows(value_facts(region, sets)) + structure_rows(region) + literal_rows(region, eng.active())
-    eng.add([*text, *facts, *expand_rows(region, counts(region)), *target_rows(region, plan.target)])
+    facts = _fact_rows(value_facts(region, sets)) + structure_rows(region)
+    literals = literal_rows(region, eng.active()) + folded_rows(region)
+    rows = [*expand_rows(region, counts(region)), *target_rows(region, plan.target)]
+    eng.add([*text, *facts, *literals, *rows])
     outcome = _normalise(eng, region, plan.budget)
     if sets and plan.target is not None:
         facts = _road_rows(eng, region, sets, plan)
@@ -109,8 +112,11 @@ _COMPARES = frozenset({"tile.cmp", "tile.cmps"})
 _SELECTS = frozenset({"tile.select", "tile.sel", "tile.sels"})
 #: Operations with recipes for short ranges of their operand.
 _RANGED = frozenset({"tile.sin", "tile.cos"})
+#: Operations that become rectifiers where no NaN and no -0 can occur.
+_RECTIFIED = frozenset({"tile.relu", "tile.maximums", "tile.sels"})
+_EXTREMES = frozenset({"tile.maximum", "tile.minimum"})
 #: Operations whose rules ask what values their operands can hold.
-VALUED = _COMPARES | _RANGED | {"tile.cast", "tile.divs", "tile.fmods"}
+VALUED = _COMPARES | _RANGED | _RECTIFIED | _EXTREMES | {"tile.cast", "tile.divs", "tile.fmods"}
 
 
 def value_sets(region: Region, knowledge: Knowledge) -> dict[int, ValueSet]:
@@ -125,11 +131,12 @@ def value_sets(region: Region, knowledge: Knowledge) -> dict[int, ValueSet]:
         values.append(op.result)
     wanted: dict[int, ValueSet] = {}
     counting = counts(region)
+    ordering = _asks_for_order({op.name for op in region.ops})
     for op in region.ops:
         asked: tuple[object, ...] = ()
         if op.name == "tile.cast":
             asked = (op.operands[0], op.result)
-        elif op.name in _COMPARES or op.name in _RANGED:
+        elif op.name in _COMPARES or op.name in _RANGED or (ordering and op.name in _RECTIFIED | _EXTREMES):
             asked = op.operands
         if counting and getattr(op.result.type, "dtype", None) in _COUNTS:
             asked = (*asked, *op.operands, op.result)
@@ -137,6 +144,13 @@ def value_sets(region: Region, knowledge: Knowledge) -> dict[int, ValueSet]:
             if isinstance(v, Value) and v.name in number and number[v.name] not in wanted:
                 wanted[number[v.name]] = knowledge.of(v)
     return wanted
+
+
+def _asks_for_order(names: set[str]) -> bool:
+    """Tell whether rules ask of values whether they are NaN or -0."""
+    if names & _COMPARES and names & _SELECTS:
+        return True
+    return bool(names & _RECTIFIED) or bool(names & _EXTREMES and names & {"tile.row_expand", "tile.col_expand"})
 
 
 _COUNTS = (FP32, INT32)
@@ -184,7 +198,7 @@ def value_facts(region: Region, sets: dict[int, ValueSet]) -> list[ValueFact]:
     ]
     if clamps:
         found += [("finite", i, None) for i, values in sets.items() if value_finite(values)]
-    if names & _COMPARES and names & _SELECTS:
+    if _asks_for_order(names):
         found += [("ordered", i, None) for i, values in sets.items() if value_ordered(values)]
         found += [("one_zero", i, None) for i, values in sets.items() if value_one_zero(values)]
     if counts(region):

@@ -5,10 +5,11 @@ Left out because they are wrong for some value: x * 0 = 0, x - x = 0, x + 0 = x 
 
 from __future__ import annotations
 
+from ..ir.dtypes import FP32
 from .computed import computed
 from .facts import is_float
 from .rule import Pattern, Term, dtypes, rests, rule, shapes, values
-from .terms import DTYPE_CODES
+from .terms import DTYPE_CODES, LITERAL, literal_codes, plain_rest
 
 (x, y, c, r, like) = values("x y c r like")
 (d,) = dtypes("d")
@@ -39,11 +40,21 @@ def _scalar_forms() -> None:
                 f"scalar.{name}.{source}", lhs=op(name, x, spread), rhs=op(f"{name}s", x, c),
                 contract="exact", reason=reason,
             )  # fmt: skip
-        for name in ("add", "mul"):
+        for name in ("add", "mul", "maximum", "minimum"):
             rule(
                 f"scalar.{name}.{source}-first", lhs=op(name, spread, x), rhs=op(f"{name}s", x, c),
                 contract="exact", reason="the operation is commutative and every element of the tile is the scalar",
             )  # fmt: skip
+        rule(
+            f"scalar.div.{source}", lhs=Term("tile.div", (d, sh, plain_rest("tile.div")), (x, spread)),
+            rhs=op("divs", x, c), when=[is_float(d)], contract="exact",
+            reason="every element of the second tile is the scalar, rounded to the dtype in the same way",
+        )  # fmt: skip
+        rule(
+            f"scalar.sub.{source}-first", lhs=op("sub", spread, x), rhs=op("adds", op("neg", x), c),
+            when=[is_float(d)], contract="exact",
+            reason="a difference is the sum with the negation, for zeros too; the tile of one number need not be made",
+        )  # fmt: skip
 
 
 _scalar_forms()
@@ -79,6 +90,14 @@ rule(
     when=[computed("minus", c, dtype=d, gives=(r,))],
     contract="exact",
     reason="the sign moves into the literal; rounding to nearest is symmetric and integers wrap alike",
+)
+rule(
+    "muls.minus-one",
+    lhs=op("muls", x, Term(LITERAL, literal_codes(-1.0, FP32), ())),
+    rhs=op("neg", x),
+    when=[is_float(d)],
+    contract="exact",
+    reason="a product with -1 changes the sign and nothing else",
 )
 rule(
     "neg.neg",

@@ -10,7 +10,7 @@ itself; inexact roads may differ from their request by no more than their stated
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,10 +25,12 @@ from ..ir.tilearray import Arr
 from ..ir.types import ScalarType
 from . import library as _library  # noqa: F401  (declares the rules)
 from .check_bound import bound_failures, operand_of
+from .check_choices import OTHER_CHOICES
+from .check_conditions import LITERAL_CONDITIONS, VALUE_CONDITIONS, codes_of, value_condition
 from .check_contracted import contracted_failures
+from .check_dims import reduces
 from .check_draw import aim, sides_of
 from .check_eval import (
-    OTHER_CHOICES,
     Assignment,
     Role,
     Unfit,
@@ -38,7 +40,7 @@ from .check_eval import (
     scalar_variables,
     value_variables,
 )
-from .facts import BOUNDS, FACTS, MAGNITUDE, dtype_holds, infinity_kept, literal_holds
+from .facts import FACTS, dtype_holds, infinity_kept, literal_holds
 from .rule import RULES, Condition, Rule, Term, Var
 from .terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS, DTYPE_CODES, MODE_CODES
 
@@ -127,7 +129,10 @@ def _instance(rule: Rule, rng: np.random.Generator, tally: _Tally) -> None:
         values, exhaustive = draw_values(where, _dtypes_of(codes), rng)
         aimed = aim(rule, codes, values, rng)
         exhaustive &= not aimed
-        keep = _selected(rule, codes, values, bool(sides_of(rule)))
+        together = bool(sides_of(rule)) or reduces(rule.lhs)
+        if together:
+            _mend(rule, codes, values)
+        keep = _selected(rule, codes, values, together)
         if keep is not None:
             values = {v: x.select(keep) for v, x in values.items()}
         count = max((x.size for v, x in values.items() if v in where and where[v][0] == "tile"), default=1)
@@ -216,7 +221,7 @@ def draw_codes(rule: Rule, rng: np.random.Generator) -> Assignment:
     for v in code_variables(rule):
         match v.kind:
             case "dtype":
-                out[v] = int(rng.choice(NUMERIC))
+                out[v] = int(rng.choice(_dtypes_for(v, rule)))
             case "mode":
                 out[v] = int(rng.choice(list(MODE_CODES.values())))
             case "saturation":
@@ -226,6 +231,12 @@ def draw_codes(rule: Rule, rng: np.random.Generator) -> Assignment:
             case _:
                 out[v] = 0
     return out
+
+
+def _dtypes_for(v: Var, rule: Rule) -> list[int]:
+    """Return the codes of the dtypes for which what the rule asks of this one dtype holds."""
+    asked = [c.relation for c in rule.when if c.args == (v,)]
+    return [c for c in NUMERIC if all(dtype_holds(relation, (CODE_DTYPES[c],)) for relation in asked)]
 
 
 def saturations_fit(p: Any, codes: Assignment) -> bool:
@@ -241,7 +252,7 @@ def saturations_fit(p: Any, codes: Assignment) -> bool:
 
 def roles(rule: Rule, codes: Assignment, rng: np.random.Generator) -> dict[Var, Role]:
     """Return what each value variable stands for in an instance, by the pattern and the conditions."""
-    named = {c.args[0] for c in rule.when if c.relation in _LITERAL_CONDITIONS}
+    named = {c.args[0] for c in rule.when if c.relation in LITERAL_CONDITIONS}
     literals = frozenset(v for v in named | scalar_variables(rule.lhs) if isinstance(v, Var))
     free = CODE_DTYPES[int(rng.choice(ARITHMETIC))]
     found = value_variables(rule.lhs, codes, literals, free)
@@ -250,7 +261,7 @@ def roles(rule: Rule, codes: Assignment, rng: np.random.Generator) -> dict[Var, 
         if c.relation not in ("typed", "windows") or not isinstance(subject, Var):
             continue
         if found.get(subject, ("tile",))[0] == "tile":
-            (code, *_) = _codes_of(c, codes)
+            (code, *_) = codes_of(c, codes)
             found[subject] = ("tile", CODE_DTYPES[code])
     return found
 
@@ -280,7 +291,7 @@ def _selected(rule: Rule, codes: Assignment, values: Mapping[Var, Valued], toget
     """
     keep: Arr | None = None
     for c in rule.when:
-        if c.relation not in VALUE_CONDITIONS and c.relation not in _LITERAL_CONDITIONS:
+        if c.relation not in VALUE_CONDITIONS and c.relation not in LITERAL_CONDITIONS:
             continue
         subject = c.args[0]
         assert isinstance(subject, Var | Term)
@@ -289,7 +300,7 @@ def _selected(rule: Rule, codes: Assignment, values: Mapping[Var, Valued], toget
             if not literal_holds(c.relation, decode(value.data, value.dtype)[0].item()):
                 raise Unfit
             continue
-        holds = value_condition(c.relation, value.data.reshape(-1), value.dtype, _codes_of(c, codes))
+        holds = value_condition(c.relation, value.data.reshape(-1), value.dtype, codes_of(c, codes))
         if together:
             if not holds.all():
                 raise Unfit
@@ -298,89 +309,16 @@ def _selected(rule: Rule, codes: Assignment, values: Mapping[Var, Valued], toget
     return keep
 
 
-def _codes_of(c: Condition, codes: Assignment) -> list[int]:
-    return [codes[a] if isinstance(a, Var) else a for a in c.args[1:] if isinstance(a, Var | int)]
-
-
-def value_condition(relation: str, array: Arr, dtype: DType, codes: Sequence[int]) -> Arr:
-    """Return which elements of a storage array satisfy a value condition with these further arguments (codes)."""
-    kinds = FACTS[relation][0][1:]
-    extra = [CODE_DTYPES[code] if kind == "dtype" else code for kind, code in zip(kinds, codes)]
-    return VALUE_CONDITIONS[relation](array, dtype, *extra)
-
-
-def holds_exactly(array: Arr, src: DType, dst: DType) -> Arr:
-    """Return which elements ``dst`` holds exactly: their value, the sign of a zero, infinity, NaN.
-
-    Decided element by element, without value sets.
-    """
-    numbers = decode(array, src)
-    if numbers.dtype.kind == "f":
-        finite = np.isfinite(numbers)
-        plain = np.where(finite, numbers, 0.0)
-        back = decode(encode(plain, dst, "trunc", True), dst)
-        same: Arr = (back.astype(object) == plain.astype(object)).astype(np.bool_)
-        if back.dtype.kind == "f":
-            same &= np.signbit(back) == np.signbit(plain)
-        else:
-            same &= ~((plain == 0) & np.signbit(plain))
-        same = np.where(np.isinf(numbers), dst.has_inf, same)
-        return np.where(np.isnan(numbers), dst.has_nan, same)
-    back = decode(encode(numbers, dst, "trunc", True), dst)
-    equal: Arr = (back.astype(object) == numbers.astype(object)).astype(np.bool_)
-    return equal
-
-
-def _never_infinite(array: Arr, src: DType) -> Arr:
-    numbers = decode(array, src)
-    return ~np.isinf(numbers) if numbers.dtype.kind == "f" else np.ones(numbers.shape, np.bool_)
-
-
-def _never_nan(array: Arr, src: DType) -> Arr:
-    numbers = decode(array, src)
-    result: Arr = numbers == numbers
-    return result
-
-
-def _never_negative_zero(array: Arr, src: DType) -> Arr:
-    numbers = decode(array, src)
-    if numbers.dtype.kind != "f":
-        return np.ones(numbers.shape, np.bool_)
-    result: Arr = ~((numbers == 0) & np.signbit(numbers))
-    return result
-
-
-def _within(array: Arr, src: DType, code: int) -> Arr:
-    numbers = decode(array, src)
-    result: Arr = (np.abs(numbers.astype(np.float64)) <= BOUNDS[code]) | (numbers != numbers)
-    return result
-
-
-def _small_integers(array: Arr, src: DType) -> Arr:
-    numbers = decode(array, src)
-    wide = numbers.astype(np.float64)
-    result: Arr = _never_negative_zero(array, src) & (np.abs(wide) <= MAGNITUDE) & (wide == np.floor(wide))
-    return result
-
-
-def _not_negative(array: Arr, src: DType) -> Arr:
-    result: Arr = decode(array, src) >= 0
-    return result
-
-
-#: Conditions that only literals can satisfy (see ``facts.literal_holds``).
-_LITERAL_CONDITIONS = ("literal", "nonzero")
-
-#: Value conditions, decided element by element: storage array, its dtype, further dtypes and integers.
-VALUE_CONDITIONS: dict[str, Callable[..., Arr]] = {
-    "fits": holds_exactly,
-    "finite": _never_infinite,
-    "within": _within,
-    "ordered": _never_nan,
-    "one_zero": _never_negative_zero,
-    "index": _small_integers,
-    "positive": _not_negative,
-}
+def _mend(rule: Rule, codes: Assignment, values: dict[Var, Valued]) -> None:
+    """Put 1 in place of elements that break a condition, where elements cannot be left out one by one."""
+    for c in rule.when:
+        v = c.args[0]
+        if c.relation not in VALUE_CONDITIONS or not isinstance(v, Var) or isinstance(values[v].type, ScalarType):
+            continue
+        was = values[v]
+        holds = value_condition(c.relation, was.data.reshape(-1), was.dtype, codes_of(c, codes))
+        one = encode(np.ones(1), was.dtype)[0]
+        values[v] = Valued(np.where(holds.reshape(was.data.shape), was.data, one), was.type)
 
 
 # -- values ------------------------------------------------------------------------------------------------

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..ir.dtypes import INDEX
+import numpy as np
+
+from ..ir.convert import encode
+from ..ir.dtypes import FP32, INDEX
 from ..ir.op import OPS, Kind, OpDecl
+from ..ir.ops.reduce import COL, ROW
 from ..ir.program import Const
 from ..ir.types import TileType, tile
 from .rule import Term, Var
@@ -16,6 +20,8 @@ if TYPE_CHECKING:
     from .check_eval import Valued
 
 _ROWS = 8
+#: The tile of an instance that has only numbers.
+_ANY = tile((1, 16), FP32)
 #: Parameters that take one value per row or per column.
 _VECTORS = {"row_vec": "row", "col_vec": "col"}
 
@@ -46,7 +52,8 @@ def _extent(types: list[Any], values: Mapping[Var, Valued]) -> tuple[int, int]:
     """Return rows and columns of the first tile operand, or of the instance's largest tile."""
     tiles = [t for t in types if isinstance(t, TileType)]
     if not tiles:
-        tiles = [max((v.type for v in values.values() if isinstance(v.type, TileType)), key=_count)]
+        known = [v.type for v in values.values() if isinstance(v.type, TileType)]
+        tiles = [max(known, key=_count, default=_ANY)]
     rows, cols = (d for d in tiles[0].shape if isinstance(d, int))
     return rows, cols
 
@@ -69,17 +76,28 @@ def vectors(p: Any) -> dict[Var, str]:
     return found
 
 
+def reduces(p: Any) -> bool:
+    """Tell whether a pattern reduces rows or columns to one value each."""
+    return isinstance(p, Term) and p.op in OPS and (
+        OPS[p.op].family in (ROW, COL) or any(map(reduces, p.children))
+    )  # fmt: skip
+
+
 def _leaves(p: Any) -> list[Var]:
     if isinstance(p, Var):
         return [p]
     return [v for c in p.children for v in _leaves(c)] if p.op in OPS else []
 
 
-def in_rows(values: dict[Var, Valued], sides: Mapping[Var, str]) -> dict[Var, Valued]:
-    """Return the values as tiles of several rows, those of ``sides`` with one value per row or column."""
+def in_rows(values: dict[Var, Valued], sides: Mapping[Var, str], rng: np.random.Generator) -> dict[Var, Valued]:
+    """Return the values as tiles of several rows, those of ``sides`` with one value per row or column.
+
+    Every other instance has zeros in the first row and column, so that zeros meet: of either sign, by the variable.
+    """
     from .check_eval import Unfit, Valued
 
     out = dict(values)
+    zeros = rng.random() < 0.5
     for v, value in values.items():
         if not isinstance(value.type, TileType):
             continue
@@ -88,5 +106,8 @@ def in_rows(values: dict[Var, Valued], sides: Mapping[Var, str]) -> dict[Var, Va
             raise Unfit
         flat = value.data.reshape(-1)[: _ROWS * cols]
         shape = {"row": (_ROWS, 1), "col": (1, cols)}.get(sides.get(v, ""), (_ROWS, cols))
-        out[v] = Valued(flat[: shape[0] * shape[1]].reshape(shape), tile(shape, value.dtype))
+        array = flat[: shape[0] * shape[1]].reshape(shape).copy()
+        if zeros and value.dtype.is_float:
+            array[0, 0] = array[-1, 0] = array[0, -1] = encode(np.array([rng.choice([0.0, -0.0])]), value.dtype)[0]
+        out[v] = Valued(array, tile(shape, value.dtype))
     return out

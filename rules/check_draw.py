@@ -7,26 +7,26 @@ import numpy as np
 from ..ir.convert import encode
 from ..ir.program import Const
 from ..ir.types import ScalarType
-from .check_dims import in_rows, vectors
+from .check_dims import in_rows, reduces, vectors
 from .check_eval import Assignment, Unfit, Valued
-from .computed import COMPUTED
+from .computed import COMPUTED, asked
 from .rule import Condition, Rule, Term, Var
-from .terms import CODE_DTYPES
 
 
 def aim(rule: Rule, codes: Assignment, values: dict[Var, Valued], rng: np.random.Generator) -> bool:
     """Replace drawn values by such as the rule's conditions ask for; tell whether any was. Raises ``Unfit``."""
     aimed = False
     sides = sides_of(rule)
+    in_several = bool(sides) or reduces(rule.lhs)
     for c in rule.when:
         if c.relation in COMPUTED:
             _literals(c, codes, values, rng)
             aimed = True
         elif c.relation in ("index", "positive"):
-            aimed |= _integers(c, values, rng, bool(sides))
-    if sides:
-        values.update(in_rows(values, sides))
-    return aimed or bool(sides)
+            aimed |= _integers(c, values, rng, in_several)
+    if in_several:
+        values.update(in_rows(values, sides, rng))
+    return aimed or in_several
 
 
 def sides_of(rule: Rule) -> dict[Var, str]:
@@ -36,15 +36,12 @@ def sides_of(rule: Rule) -> dict[Var, str]:
 
 def _literals(c: Condition, codes: Assignment, values: dict[Var, Valued], rng: np.random.Generator) -> None:
     """Draw the literals of a computed table's row and set what it gives."""
-    table = COMPUTED[c.relation]
-    names = c.args[: table.inputs]
-    code, gives = c.args[table.inputs], c.args[table.inputs + 1 :]
-    dtype = CODE_DTYPES[codes[code] if isinstance(code, Var) else int(code)]  # type: ignore[arg-type]
-    drawn = table.example(rng, dtype)
-    found = table.function(*drawn, dtype)
+    wanted = asked(c, lambda a: codes[a] if isinstance(a, Var) else a)
+    drawn = wanted.table.example(rng, wanted.kinds[0])
+    found = wanted.row(*drawn)
     if found is None:
         raise Unfit
-    for name, literal in zip((*names, *gives), (*drawn, *found)):
+    for name, literal in zip((*wanted.literals, *wanted.gives), (*drawn, *found)):
         assert isinstance(name, Var)
         values[name] = _scalar(literal)
 

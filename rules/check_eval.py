@@ -19,6 +19,7 @@ from ..ir.ops._result import mask_of
 from ..ir.program import Const, Value
 from ..ir.tilearray import Arr, padded
 from ..ir.types import ScalarType, TileType, scalar, static, tile
+from .check_choices import OTHER_CHOICES, other_choice
 from .check_dims import fill_lists
 from .rule import Pattern, Term, Var
 from .terms import (
@@ -27,6 +28,7 @@ from .terms import (
     CODE_SATURATIONS,
     LITERAL,
     child_params,
+    implied_dtype,
     literal_value,
     rest_of,
     signature,
@@ -135,30 +137,15 @@ def evaluate(p: Pattern, codes: Assignment, values: Mapping[Var, Valued], other:
     return Valued(np.ascontiguousarray(out.region), result)
 
 
+def _other_choice(op: str, children: list[Valued]) -> Arr:
+    first, *rest = children
+    others = [scalar_like(_run_time(c), first.dtype) if isinstance(c.type, ScalarType) else c.data for c in rest]
+    return other_choice(op, first.dtype, first.data, *others)
+
+
 def _literal(kind: int, bits: int) -> Valued:
     value, dtype = literal_value(kind, bits)
     return Valued(np.array([value]), scalar(dtype))
-
-
-#: Operations of which NaN and the sign of zero are left open; the name of what is taken then.
-OTHER_CHOICES = {
-    "tile.maximum": "fmax", "tile.maximums": "fmax", "tile.minimum": "fmin", "tile.minimums": "fmin",
-}  # fmt: skip
-
-
-def _other_choice(op: str, children: list[Valued]) -> Arr:
-    """The operand that is no NaN; of two zeros, -0 as the larger and +0 as the smaller one."""
-    a, b = (c.data for c in children)
-    dtype = children[0].dtype
-    if isinstance(children[1].type, ScalarType):
-        b = np.asarray(scalar_like(_run_time(children[1]), dtype))
-    a, b = np.broadcast_arrays(a, b)
-    with np.errstate(invalid="ignore"):
-        picked: Arr = getattr(np, OTHER_CHOICES[op])(a, b).astype(dtype.storage)
-        if not dtype.is_float:
-            return picked
-        wanted = np.signbit(a) if OTHER_CHOICES[op] == "fmax" else ~np.signbit(a)
-        return np.where((a == 0) & (b == 0), np.where(wanted, a, b), picked)
 
 
 def _run_time(v: Valued) -> Any:
@@ -183,8 +170,9 @@ def attributes(decl: OpDecl, args: Sequence[int]) -> dict[str, Any]:
                 attrs["cmp_type"] = code
             case "rest" if code >= 0:
                 attrs.update(rest_of(code)[0])
-    if decl.name == "tile.cast":
-        attrs["target_type"] = CODE_DTYPES[args[0]]
+    named = implied_dtype(decl)
+    if named is not None:
+        attrs[named] = CODE_DTYPES[args[0]]
     return attrs
 
 

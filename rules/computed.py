@@ -9,15 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..ir.codes import decode
 from ..ir.convert import encode
 from ..ir.dtypes import FP32, INDEX, INT32, DType
+from ..ir.ops._math import scalar_like
 from ..ir.program import Const
-from .facts import FACTS, MAGNITUDE
-from .rule import Condition, Term, Var
+from .facts import FACTS, MAGNITUDE, dtype_holds
+from .rule import Condition, Term, Var, VarKind
+from .terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS
 
 #: Results of a table for given literals and the dtype of the tile they meet; ``None``: no row.
 Function = Callable[..., tuple[Const, ...] | None]
@@ -25,9 +28,11 @@ Function = Callable[..., tuple[Const, ...] | None]
 
 @dataclass(frozen=True)
 class Computed:
-    """A table of literals: ``inputs`` literals, a dtype, then the results of ``function``.
+    """A table of literals: ``inputs`` literals, a dtype (or ``codes``), then the results of ``function``.
 
-    ``example`` draws input literals that often have a row.
+    ``example`` draws input literals that often have a row. ``everywhere``: of two dtypes, the first is any
+    of the region and the second that of the tiles a literal meets. ``folds``: rows come from the walk
+    over a region's constant tiles (``rewrite/folding.py``).
     """
 
     meaning: str
@@ -35,11 +40,14 @@ class Computed:
     outputs: int
     function: Function
     example: Callable[[np.random.Generator, DType], tuple[Const, ...]]
+    codes: tuple[VarKind, ...] = ("dtype",)
+    everywhere: bool = False
+    folds: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The kinds of the table's columns."""
-        return (*["value"] * self.inputs, "dtype", *["value"] * self.outputs)
+        return (*["value"] * self.inputs, *self.codes, *["value"] * self.outputs)
 
 
 def _held(value: float, dtype: DType) -> bool:
@@ -108,6 +116,23 @@ def _product(a: Const, b: Const, dtype: DType) -> tuple[Const, ...] | None:
     return (Const(product, FP32),) if _held(product, dtype) else None
 
 
+def _slope(c: Const, dtype: DType) -> tuple[Const, ...] | None:
+    if not dtype.is_float or not math.isfinite(c.value):
+        return None
+    return () if 0 < _rounded(c, dtype) <= 1 else None
+
+
+def _rounded(c: Const, dtype: DType) -> float:
+    """Return the number a literal is where it meets a tile of a dtype."""
+    return float(decode(np.asarray([scalar_like(c.value, dtype)]).astype(dtype.storage), dtype)[0].item())
+
+
+def _exactly(c: Const, *dtypes: DType) -> tuple[Const, ...] | None:
+    if not math.isfinite(c.value) or not all(dtype_holds("has_arithmetic", (d,)) for d in dtypes):
+        return None
+    return () if c.value == 0 or all(_held(float(c.value), d) for d in dtypes) else None
+
+
 def _any_power(low: int, high: int, integer: bool = False) -> Callable[..., tuple[Const, ...]]:
     def draw(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
         k = int(rng.integers(low, high))
@@ -122,7 +147,7 @@ def _ones(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
     return (Const(2 ** int(rng.integers(1, 30)) - 1, INDEX),)
 
 
-def _number(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+def any_number(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
     if dtype.is_int:
         return (Const(int(rng.integers(-(2**31) + 1, 2**31)), INDEX),)
     numbers = np.array([0.0, -0.0, 1.0, math.inf, *rng.standard_normal(4) * 100], np.float32)
@@ -133,26 +158,74 @@ def _small(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
     return (Const(float(rng.integers(-300, 300)), FP32),)
 
 
+def _small_or_zero(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+    return (Const(float(rng.choice([0.0, -0.0])), FP32),) if rng.random() < 0.25 else _small(rng, dtype)
+
+
 def _two_short(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
     a, b = (float(n) / 8 for n in rng.integers(-60, 60, 2))
     return Const(a, FP32), Const(b, FP32)
 
 
+def _fraction(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+    return (Const(float(rng.choice([0.01, 0.2, 1.0, 0.5, 1.5, 1e-9])), FP32),)
+
+
 #: Table -> how its rows come about.
 COMPUTED: dict[str, Computed] = {
     "inverse": Computed("a power of two, and 1 divided by it", 1, 1, _inverse, _any_power(-30, 30)),
-    "minus": Computed("a literal and its negation", 1, 1, _minus, _number),
+    "minus": Computed("a literal and its negation", 1, 1, _minus, any_number),
     "power": Computed("an integer 2**k, k, and 2**k - 1", 1, 2, _mask, _any_power(1, 30, True)),
     "low": Computed("2**k - 1 and k", 1, 1, _low, _ones),
     "whole": Computed("an integral number and it as an integer", 1, 1, _whole, _small),
     "halving": Computed("2**-k and k", 1, 1, _halving, _any_power(-22, 0)),
     "product": Computed("two literals and their product, which is exact", 2, 1, _product, _two_short),
+    "slope": Computed("a number above 0 and up to 1, in the dtype too", 1, 0, _slope, _fraction),
+    "exactly": Computed(
+        "a number that both dtypes hold", 1, 0, _exactly, _small_or_zero, codes=("dtype", "dtype"), everywhere=True
+    ),
 }
-FACTS.update({name: (c.columns, c.meaning) for name, c in COMPUTED.items()})
 
 
-def computed(table: str, *literals: Var | Term, dtype: Var | int, gives: tuple[Var, ...]) -> Condition:
-    """A row of a computed table: literals that the left side binds, the dtype, and the literals it gives."""
+def declare(tables: dict[str, Computed]) -> None:
+    """Make tables known to rules and to the e-graph."""
+    COMPUTED.update(tables)
+    FACTS.update({name: (c.columns, c.meaning) for name, c in tables.items()})
+
+
+declare(COMPUTED)
+
+
+#: What codes stand for, by kind.
+_CODED: dict[str, Any] = {"dtype": CODE_DTYPES, "mode": CODE_MODES, "saturation": CODE_SATURATIONS}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A condition on a computed table, taken apart: the literals it is given, what its codes mean, what it gives."""
+
+    table: Computed
+    literals: tuple[Any, ...]
+    kinds: tuple[Any, ...]
+    gives: tuple[Any, ...]
+
+    def row(self, *literals: Const) -> tuple[Const, ...] | None:
+        """Return the literals that the table gives for these ones."""
+        return self.table.function(*literals, *self.kinds)
+
+
+def asked(c: Condition, code: Callable[[Any], int]) -> Asked:
+    """Take a condition apart; ``code`` gives the code that a variable (or a code) stands for."""
+    table = COMPUTED[c.relation]
+    first, last = table.inputs, table.inputs + len(table.codes)
+    kinds = tuple(_CODED[kind][code(a)] for kind, a in zip(table.codes, c.args[first:last]))
+    return Asked(table, c.args[:first], kinds, c.args[last:])
+
+
+def computed(
+    table: str, *literals: Var | Term, dtype: Var | int, gives: tuple[Var, ...] = (), more: tuple[Var | int, ...] = ()
+) -> Condition:
+    """A row of a computed table: literals that the left side binds, the dtype (and further codes), what it gives."""
     made = COMPUTED[table]
-    assert len(literals) == made.inputs and len(gives) == made.outputs
-    return Condition(table, (*literals, dtype, *gives))
+    assert len(literals) == made.inputs and len(gives) == made.outputs and len(more) == len(made.codes) - 1
+    return Condition(table, (*literals, dtype, *more, *gives))

@@ -33,6 +33,7 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "rooted": (("dtype",), "the target has one form of 1 / sqrt(x) on the dtype, as good as the two instructions"),
     "is_float": (("dtype",), "a floating-point dtype"),
+    "has_arithmetic": (("dtype",), "a floating-point dtype that instructions compute in"),
     "is_integer": (("dtype",), "an integer dtype"),
     "narrows": (("dtype", "dtype"), "integers; the second one's range lies within the first one's"),
 }
@@ -123,6 +124,11 @@ def is_float(dtype: Var) -> Condition:
     return Condition("is_float", (dtype,))
 
 
+def has_arithmetic(dtype: Var) -> Condition:
+    """A floating-point dtype that instructions compute in: no FP8, no FP4."""
+    return Condition("has_arithmetic", (dtype,))
+
+
 def is_integer(dtype: Var) -> Condition:
     """An integer dtype."""
     return Condition("is_integer", (dtype,))
@@ -143,6 +149,8 @@ def dtype_holds(relation: str, dtypes: tuple[DType, ...]) -> bool:
     match relation:
         case "is_float":
             return dtypes[0].is_float
+        case "has_arithmetic":
+            return dtypes[0].is_float and not dtypes[0].is_coded
         case "rooted":
             return dtypes[0].name in ROOTED
         case "is_integer":
@@ -164,7 +172,7 @@ def infinity_kept(dtype: DType, saturation: int) -> bool:
 def dtype_rows() -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yield every row of the fixed dtype tables as (relation, codes)."""
     numeric = [(i, d) for i, d in enumerate(CODE_DTYPES) if d.is_numeric]
-    for relation in ("is_float", "is_integer"):
+    for relation in ("is_float", "has_arithmetic", "is_integer"):
         yield from ((relation, (i,)) for i, d in numeric if dtype_holds(relation, (d,)))
     for i, a in numeric:
         yield from (("narrows", (i, j)) for j, b in numeric if dtype_holds("narrows", (a, b)))

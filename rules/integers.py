@@ -6,12 +6,11 @@ integers of at most 2**22 in magnitude, FP32 sums and products are exact and the
 
 from __future__ import annotations
 
-from ..ir.dtypes import INDEX, INT32
-from ..ir.op import OPS
+from ..ir.dtypes import INDEX
 from .computed import computed
 from .facts import is_index, positive, typed
 from .rule import Pattern, Term, Var, modes, rests, rule, saturations, shapes, values
-from .terms import DTYPE_CODES, LITERAL, MODE_CODES, literal_codes, rest_code
+from .terms import DTYPE_CODES, LITERAL, MODE_CODES, literal_codes, plain_rest
 
 (x, y, v, c, k, mask, n) = values("x y v c k mask n")
 (sh, sv) = shapes("sh sv")
@@ -43,8 +42,7 @@ def to_float(of: Pattern) -> Term:
 def _bits(of: Pattern) -> Term:
     """An FP32 tile seen as INT32; no instruction."""
     name = "tile.reinterpret_view"
-    rest_of_view = rest_code(name, {"dtype": INT32}, (None,), tuple(None for _ in OPS[name].operand_params))
-    return Term(name, (_INT, sh, rest_of_view), (of,))
+    return Term(name, (_INT, sh, plain_rest(name)), (of,))
 
 
 def _detours() -> None:

@@ -4,6 +4,10 @@ from . import casts, select  # isort: split
 
 from . import arithmetic, fusion, integers, shapes  # isort: split
 
+from . import activations, folding, narrow  # isort: split
+
 from .recipes import sincos
 
-__all__ = ["arithmetic", "casts", "fusion", "integers", "select", "shapes", "sincos"]
+__all__ = [
+    "activations", "arithmetic", "casts", "folding", "fusion", "integers", "narrow", "select", "shapes", "sincos",
+]  # fmt: skip

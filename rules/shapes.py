@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from .arithmetic import d, op, rest, sh
 from .casts import cast
-from .facts import typed, windows
+from .facts import is_float, one_zero, ordered, typed, windows
 from .rule import Pattern, Term, dtypes, modes, rule, saturations, shapes, values
+from .terms import plain_rest
 
 (x, y, v, t, c) = values("x y v t c")
 (a, b) = dtypes("a b")
@@ -26,6 +27,18 @@ def _expanded() -> None:
                 f"expand.{side}.{name}", lhs=op(name, x, spread), rhs=op(f"{side}_expand_{name}", x, v),
                 contract="exact", reason=f"the instruction repeats the value of each {side} itself",
             )  # fmt: skip
+        rule(
+            f"expand.{side}.div", lhs=Term("tile.div", (d, sh, plain_rest("tile.div")), (x, spread)),
+            rhs=op(f"{side}_expand_div", x, v), when=[is_float(d)],
+            contract="exact", reason=f"the instruction repeats the value of each {side} itself",
+        )  # fmt: skip
+        for name, word in (("maximum", "max"), ("minimum", "min")):
+            for order, (p, q) in (("", (x, spread)), ("-first", (spread, x))):
+                rule(
+                    f"expand.{side}.{word}{order}", lhs=op(name, p, q), rhs=op(f"{side}_expand_{word}", x, v),
+                    when=[ordered(x), ordered(v), one_zero(x), one_zero(v)], contract="exact",
+                    reason=f"the instruction repeats the value of each {side} itself",
+                )  # fmt: skip
         for name in ("add", "mul"):
             rule(
                 f"expand.{side}.{name}-first", lhs=op(name, spread, x), rhs=op(f"{side}_expand_{name}", x, v),

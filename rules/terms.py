@@ -41,11 +41,18 @@ def signature(decl: OpDecl) -> tuple[str, ...]:
     if decl.name == "tile.cast":
         return (*names, "source", "mode", "saturation", "road")
     names += [_CODED[p.kind] for p in decl.attr_params if p.kind in _CODED]
-    plain = [p for p in decl.attr_params if p.kind not in _CODED]
+    plain = [p for p in decl.attr_params if p.kind not in _CODED and p.name != implied_dtype(decl)]
     lists = [p for p in decl.operand_params if p.kind is Kind.DIMS]
     if plain or lists:
         names.append("rest")
     return tuple(names)
+
+
+@lru_cache(maxsize=1024)
+def implied_dtype(decl: OpDecl) -> str | None:
+    """Return the attribute that names the result's dtype, which a term has as its first argument anyway."""
+    named = [p.name for p in decl.attr_params if p.kind is Kind.DTYPE and p.name not in decl.defaults]
+    return named[0] if named and decl.name.startswith("tile.") else None
 
 
 @lru_cache(maxsize=1024)
@@ -103,7 +110,14 @@ def rest_code(name: str, attrs: dict[str, Any], lists: tuple[Any, ...], operands
 
 def plain_rest(name: str) -> int:
     """Return the ``rest`` code of an operation whose attributes are all left at their defaults."""
-    return rest_code(name, {}, (), tuple(None for _ in OPS[name].operand_params))
+    lists = tuple(None for p in OPS[name].operand_params if p.kind is Kind.DIMS)
+    return rest_code(name, {}, lists, tuple(None for _ in OPS[name].operand_params))
+
+
+def plain_args(name: str, dtype: DType) -> tuple[int, ...]:
+    """Return the argument codes of an operation on one dtype whose attributes are left at their defaults."""
+    extra = (plain_rest(name),) * ("rest" in signature(OPS[name]))
+    return (DTYPE_CODES[dtype.name], 0, *extra)
 
 
 def rest_of(code: int) -> tuple[dict[str, Any], tuple[Any, ...]]:

@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 
 from ...ir import ops as _ops  # noqa: F401  (registers the operations)
 from ...ir.dtypes import FP32, INDEX, INT32, DType
-from ...ir.op import OPS
 from ..rule import Bound, Condition, Pattern, Rule, Term, rule, shapes, values
-from ..terms import DTYPE_CODES, LITERAL, MODE_CODES, literal_codes, rest_code, saturation_code
+from ..terms import DTYPE_CODES, LITERAL, MODE_CODES, literal_codes, plain_rest, saturation_code
 
 (X,) = values("x")
 (SHAPE,) = shapes("sh")
@@ -88,9 +87,7 @@ def xor(a: Pattern, b: Pattern) -> Term:
 
 def _view(a: Pattern, dtype: DType) -> Term:
     name = "tile.reinterpret_view"
-    operands = tuple(None for _ in OPS[name].operand_params)
-    rest = rest_code(name, {"dtype": dtype}, (None,), operands)
-    return Term(name, (DTYPE_CODES[dtype.name], SHAPE, rest), (a,))
+    return Term(name, (DTYPE_CODES[dtype.name], SHAPE, plain_rest(name)), (a,))
 
 
 def bits(a: Pattern) -> Term:

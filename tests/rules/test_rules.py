@@ -12,7 +12,8 @@ from tilegg.ir.dtypes import BF16, FP16, FP32, INT8, INT32, INT64, UINT64
 from tilegg.ir.members import contains
 from tilegg.ir.op import OPS
 from tilegg.rules.casts import cast_signature_is_as_expected
-from tilegg.rules.check import check_all, check_rule, holds_exactly, summary
+from tilegg.rules.check import check_all, check_rule, summary
+from tilegg.rules.check_conditions import holds_exactly
 from tilegg.rules.check_values import check_values, operations, tightest
 from tilegg.rules.rule import RULES, Var
 

@@ -1,0 +1,115 @@
+"""Rectifiers, constants and work on the narrower side: what becomes one instruction, and what must not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tilegg import lower, parse
+from tilegg.extract.lowered import Lowered
+from tilegg.ir.equivalence import equivalent
+from tilegg.ir.program import Const
+
+
+def kernel(body: str, dtype: str = "FP32", out: str = "FP32") -> str:
+    """Two input tiles a and b of 16 by 64; the body defines r."""
+    lines = "\n".join(f"        {line}" for line in body.strip().split("\n"))
+    shape = "[16, 64]"
+    return f"""
+import pypto.language as pl
+@pl.program
+class K:
+    @pl.function(type=pl.FunctionType.InCore)
+    def k(self, x: pl.Tensor[{shape}, pl.{dtype}], x2: pl.Tensor[{shape}, pl.{dtype}],
+          y: pl.Out[pl.Tensor[{shape}, pl.{out}]]):
+        a = pl.load(x, [0, 0], {shape})
+        b = pl.load(x2, [0, 0], {shape})
+{lines}
+        return pl.store(r, [0, 0], y)
+"""
+
+
+def lowered(body: str, arch: str = "a5", dtype: str = "FP32", out: str = "FP32") -> Lowered:
+    found = lower(parse(kernel(body, dtype, out)), arch, contract="exact", memo=None)
+    assert equivalent(found.source, found.program, samples=6).equal
+    return found
+
+
+def work(found: Lowered) -> list[str]:
+    """The instructions besides transfers."""
+    names = [i.op.name.removeprefix("tile.") for f in found.functions for i in f.instructions if i.count]
+    return [n for n in names if n not in ("load", "store")]
+
+
+LEAKY = [
+    "r = pl.maximum(a, pl.mul(a, 0.01))",
+    "r = pl.maximum(pl.mul(a, 1.0), a)",
+    "m = pl.tile.cmps(a, 0.0, cmp_type=4)\nr = pl.tile.sel(m, a, pl.mul(a, 0.1))",
+    "m = pl.tile.cmps(a, 0.0, cmp_type=3)\nr = pl.tile.sel(m, pl.mul(a, 0.1), a)",
+]
+
+
+@pytest.mark.parametrize("arch", ["a2a3", "a5"])
+@pytest.mark.parametrize("body", LEAKY)
+def test_leaky_rectifiers_are_one_instruction(body: str, arch: str) -> None:
+    assert len(work(lowered(body, arch))) == 1
+
+
+@pytest.mark.parametrize("slope", ["1.5", "-0.5", "0.0"])
+def test_other_slopes_are_none(slope: str) -> None:
+    assert "lrelu" not in work(lowered(f"r = pl.maximum(a, pl.mul(a, {slope}))"))
+
+
+def test_a_slope_that_the_dtype_makes_zero_is_none() -> None:
+    assert "lrelu" not in work(lowered("r = pl.maximum(a, pl.mul(a, 1e-9))", dtype="FP16", out="FP16"))
+
+
+def test_a_maximum_with_zero_stays_where_nan_or_minus_zero_may_come() -> None:
+    assert work(lowered("r = pl.maximum(a, 0.0)")) == ["maximums"]
+
+
+def numbers(found: Lowered) -> list[object]:
+    ops = [i.op for f in found.functions for i in f.instructions if i.count]
+    return [o.value for op in ops for o in op.operands if isinstance(o, Const)]
+
+
+def test_constants_are_folded_with_the_rounding_of_their_dtype() -> None:
+    found = lowered("c = pl.tile.full([16, 64], dtype=pl.FP32, value=1.1)\nr = pl.add(a, pl.mul(c, 3.3))")
+    assert work(found) == ["adds"]
+    assert np.float32(1.1) * np.float32(3.3) in [np.float32(n) for n in numbers(found) if isinstance(n, float)]
+    converted = "c = pl.tile.full([16, 64], dtype=pl.FP32, value=1.00390625)\n"
+    body = converted + "r = pl.add(a, pl.cast(c, target_type=pl.BF16, mode='{}'))"
+    for mode, value in (("rint", 1.0), ("ceil", 1.0078125), ("round", 1.0078125)):
+        found = lowered(body.format(mode), dtype="BF16", out="BF16")
+        assert work(found) == ["adds"] and value in numbers(found)
+
+
+def test_integers_fold_as_they_wrap() -> None:
+    c = "c = pl.tile.full([16, 64], dtype=pl.INT32, value=2147483647)\n"
+    found = lowered(c + "r = pl.add(a, pl.add(c, 1))", dtype="INT32", out="INT32")
+    assert work(found) == ["adds"] and -(2**31) in numbers(found)
+
+
+@pytest.mark.parametrize("constant", ["0.0", "-0.0"])
+def test_an_extreme_of_two_zeros_is_left_to_the_device(constant: str) -> None:
+    c = f"c = pl.tile.full([16, 64], dtype=pl.FP32, value={constant})\n"
+    other = "-0.0" if constant == "0.0" else "0.0"
+    assert len(work(lowered(c + f"r = pl.add(a, pl.maximum(c, {other}))"))) > 1
+
+
+def test_one_minus_a_tile_needs_no_tile_of_ones() -> None:
+    body = "one = pl.tile.full([16, 64], dtype=pl.FP32, value=1.0)\nr = pl.sub(one, a)"
+    assert work(lowered(body, "a2a3")) == ["neg", "adds"]
+
+
+def test_a_quotient_by_a_constant_tile_takes_the_scalar() -> None:
+    assert work(lowered("c = pl.tile.full([16, 64], dtype=pl.FP32, value=3.0)\nr = pl.div(a, c)")) == ["divs"]
+
+
+def test_extremes_are_taken_before_the_conversion() -> None:
+    widened = "r = pl.maximum(pl.cast(a, target_type=pl.FP32), pl.cast(b, target_type=pl.FP32))"
+    assert work(lowered(widened, dtype="FP16")) == ["maximum", "cast"]
+    # A number that the narrow dtype lacks keeps its place.
+    assert work(lowered("r = pl.minimum(pl.cast(a, target_type=pl.FP32), 0.1)", "a2a3", dtype="FP16"))[0] == "cast"
+    # A narrowing conversion is no such thing: the extreme would be chosen among other numbers.
+    narrowed = "r = pl.add(pl.abs(pl.cast(a, target_type=pl.FP16)), pl.cast(b, target_type=pl.FP16))"
+    assert "cast" in work(lowered(narrowed, out="FP16"))[:2]
