@@ -20,15 +20,20 @@ from pathlib import Path
 from baselines import TRANSFERS, cost, fixed, searched
 from tilegg import lower, parse
 from tilegg.extract.footprint import live_bytes, scratch_bytes
+from tilegg.extract.lower import lower_for
 from tilegg.extract.lowered import Lowered
 from tilegg.extract.price import pricer_for
+from tilegg.ir.op import OPS
 from tilegg.ir.program import Program
+from tilegg.rules.facts import SELDOM
 from tilegg.rules.target import load_target
 
 TARGETS = ("a2a3", "a5")
 CORPUS = Path(__file__).parent / "corpus"
 #: FP8 exists on the A5 only.
 A5_ONLY = "fp8"
+#: Instructions of the hardware that the assembler lacks: what they would bring stands beside the rest as ``wished``.
+WISHED = tuple(OPS[name].pto or "" for name in SELDOM)
 GOALS = {"exact": 0.85, "contracted": 0.75}
 
 
@@ -73,7 +78,10 @@ def measure(name: str, program: Program, arch: str, quick: bool) -> Row:
             ratios["greedy"], ratios["random"] = greedy / base.vector, drawn / base.vector
             print(f"  {'greedy':11s} {'':24s} {greedy:8.0f} {'':16s} {ratios['greedy']:.3f}")
             print(f"  {'random':11s} {'':24s} {drawn:8.0f} {'':16s} {ratios['random']:.3f}")
-    if ratios["contracted"] > GOALS["contracted"]:
+    wished = cost(lower_for(program, target.with_assembler(WISHED), "contracted"))
+    ratios["wished"] = wished.vector / base.vector
+    _line("wished", wished.instructions, wished.cycles, wished.vector, 0, 0, f"{ratios['wished']:.3f}")
+    if ratios["contracted"] > GOALS["contracted"] or ratios["exact"] > GOALS["exact"]:
         print(f"  {_missing(found)}")
     return Row(name, arch, ratios, whole, worse)
 

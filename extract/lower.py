@@ -100,6 +100,11 @@ def lower(
     return _Lowering(program, target, options).run()
 
 
+def lower_for(program: Program, target: Target, contract: str) -> Lowered:
+    """Return :func:`lower`'s result for a target at hand, one that no file describes; nothing is remembered."""
+    return _Lowering(program, target, Options(contract=contract, memo=None)).run()
+
+
 class _Lowering:
     def __init__(self, program: Program, target: Target | None, options: Options) -> None:
         self.program = program

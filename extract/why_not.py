@@ -20,6 +20,7 @@ from ..rules.terms import CODE_DTYPES
 from .chains import Chain, chain, emitted_values, is_cast, requests
 from .explain import alternative_text, op_text
 from .kbest import Alternative, alternatives, class_name
+from .lower import lower_for
 from .lowered import FunctionReport, Instruction, Lowered
 from .price import pricer_for
 from .remarks import chain_cycles
@@ -196,7 +197,7 @@ def _unoffered(lowered: Lowered, wanted: set[str], name: str) -> Iterator[str]:
         yield f"  it is used: {', '.join(sorted({op_text(i.op) for i in used}))}"
     else:
         yield f"  no other instruction of the program has an alternative that uses {name}"
-    lacking = list(_lacking(lowered.target, wanted))
+    lacking = [*_lacking(lowered.target, wanted), *_gained(lowered, wanted)]
     yield from lacking or needs(lowered, wanted, bool(used))
 
 
@@ -217,6 +218,25 @@ def _lacking(target: Target | None, wanted: set[str]) -> Iterator[str]:
             f"  the instruction set of {target.name} has {mnemonic}, the assembler has not; with it a [{rows}, {cols}] "
             f"{dtype} tile would take {price:.0f} cycles"
         )
+
+
+def _gained(lowered: Lowered, wanted: set[str]) -> Iterator[str]:
+    """Tell what the program would gain if the assembler took instructions that only the instruction set has."""
+    target = lowered.target
+    mnemonics = [OPS[n].pto or "" for n in sorted(wanted)]
+    infos = [target.ops.get(m) for m in mnemonics] if target is not None else []
+    if target is None or not any(info is not None and not (info.assembler and info.asm) for info in infos):
+        return
+    found = lower_for(lowered.source, target.with_assembler(mnemonics), "contracted")
+    now = lower_for(lowered.source, target, "contracted")
+    used = [i for f in found.functions for i in f.instructions if i.op.name in wanted]
+    if used:
+        yield (
+            f"  with it ({len(used)} x {', '.join(mnemonics)}) the program would take {found.totals.cycles:.0f} cycles "
+            f"instead of {now.totals.cycles:.0f} under the contract contracted"
+        )
+    else:
+        yield "  the program would not use it if the assembler had it"
 
 
 def _line(i: Instruction) -> str:

@@ -14,7 +14,7 @@ from ..ir.program import Const, Op, Value
 from ..ir.types import TileType
 from ..rules.computed import COMPUTED
 from ..rules.cost import Instr
-from ..rules.facts import ROOTED
+from ..rules.facts import ROOTED, SELDOM
 from ..rules.rule import Rule
 from ..rules.target import Target
 from ..rules.terms import DTYPE_CODES, child_params, constructor, signature
@@ -154,9 +154,23 @@ _decls = decls_by_constructor
 
 
 def target_rows(region: Region, target: Target | None) -> list[str]:
-    """Return the ``rooted`` rows: where a form of higher precision exists, the ordinary one is an approximation."""
-    if target is None or not any(op.name == "tile.sqrt" for op in region.ops):
+    """Return the rows of what the target can do: ``offers``, and ``rooted``.
+
+    Where a form of 1 / sqrt of higher precision exists, the ordinary one is an approximation.
+    """
+    if target is None:
         return []
+    names = {op.name for op in region.ops}
+    rows = _offered(target) if names & {"tile.mul", "tile.relu", "tile.maximums", "tile.sels"} else []
+    return rows + (_rooted(target) if "tile.sqrt" in names else [])
+
+
+def _offered(target: Target) -> list[str]:
+    known = [target.ops.get(OPS[name].pto or "") for name in SELDOM]
+    return [f"(offers {k})" for k, info in enumerate(known) if info is not None and info.assembler and info.asm]
+
+
+def _rooted(target: Target) -> list[str]:
     high = (("precision", "high"),)
     plans = {name: target.scratch(Instr("trsqrt", (name, name), 1, 64, 64, high)) for name in ROOTED}
     return [f"(rooted {DTYPE_CODES[name]})" for name, plan in plans.items() if plan is None]

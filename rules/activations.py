@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..ir.dtypes import FP32
 from .arithmetic import d, op
 from .computed import computed
-from .facts import is_float, one_zero, ordered
+from .facts import is_float, offers, one_zero, ordered
 from .rule import Term, rule, values
 from .select import GE, GT, LE, LT, cmps, sel, sels
 from .terms import LITERAL, literal_codes
@@ -50,11 +50,13 @@ rule(
     contract="exact",
     reason="the larger of a number and 0, without NaN and -0",
 )
-rule(
-    "relu.add",
-    lhs=op("relu", op("add", x, y)),
-    rhs=op("addrelu", x, y),
-    when=[ordered(op("add", x, y)), one_zero(op("add", x, y))],
-    contract="exact",
-    reason="one instruction adds and rectifies; the sum is rounded in both",
-)
+for _name in ("add", "sub"):
+    _sum = op(_name, x, y)
+    rule(
+        f"relu.{_name}",
+        lhs=op("relu", _sum),
+        rhs=op(f"{_name}relu", x, y),
+        when=[*([is_float(d)] if _name == "sub" else []), ordered(_sum), one_zero(_sum), offers(f"tile.{_name}relu")],
+        contract="exact",
+        reason="one instruction adds and rectifies; the sum is rounded in both",
+    )

@@ -277,6 +277,8 @@ def code_condition(c: Condition, codes: Assignment) -> bool:
     kinds = FACTS[c.relation][0]
     if "value" in kinds:
         return True
+    if c.relation == "offers":
+        return True
     if c.relation == "keeps_infinity":
         dtype, saturation = args
         assert isinstance(dtype, int) and isinstance(saturation, int)

@@ -31,6 +31,7 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
         ("dtype", "saturation"),
         "conversion to the dtype with this saturation leaves infinities alone (or the dtype has none)",
     ),
+    "offers": (("int",), "the target's assembler has that instruction (a number in ``SELDOM``)"),
     "rooted": (("dtype",), "the target has one form of 1 / sqrt(x) on the dtype, as good as the two instructions"),
     "is_float": (("dtype",), "a floating-point dtype"),
     "has_arithmetic": (("dtype",), "a floating-point dtype that instructions compute in"),
@@ -67,6 +68,15 @@ ROOTED = ("FP32", "FP16")
 def rooted(dtype: Var) -> Condition:
     """The target's 1 / sqrt(x) on the dtype is no approximation."""
     return Condition("rooted", (dtype,))
+
+
+#: Operations that the instruction sets have and most assemblers lack: their rules load where they can be emitted.
+SELDOM = ("tile.muladd_dst", "tile.fused_muladd", "tile.subrelu", "tile.addrelu")
+
+
+def offers(operation: str) -> Condition:
+    """The target's assembler has the instruction of an operation of :data:`SELDOM`."""
+    return Condition("offers", (SELDOM.index(operation),))
 
 
 def windows(x: Var | Term, dtype: Var | int, shape: Var) -> Condition:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .arithmetic import d, op, sh
 from .computed import computed
-from .facts import is_float, rooted
+from .facts import is_float, offers, rooted
 from .rule import Pattern, Term, Var, integers, rests, rule, shapes, values
 from .terms import plain_rest
 
@@ -51,6 +51,15 @@ rule(
     contract="contracted",
     reason=_FUSED,
 )
+for _name, _lhs in (("first", op("add", op("mul", x, y), v)), ("second", op("add", v, op("mul", x, y)))):
+    rule(
+        f"fuse.muladd.{_name}", lhs=_lhs, rhs=op("muladd_dst", v, x, y),
+        when=[is_float(d), offers("tile.muladd_dst")], contract="contracted", reason=_FUSED,
+    )  # fmt: skip
+    rule(
+        f"fuse.fused-muladd.{_name}", lhs=_lhs, rhs=op("fused_muladd", x, y, v),
+        when=[is_float(d), offers("tile.fused_muladd")], contract="contracted", reason=_FUSED,
+    )  # fmt: skip
 for _name, _lhs in (("first", op("mul", _recip(y), x)), ("second", op("mul", x, _recip(y)))):
     rule(
         f"fuse.div.{_name}", lhs=_lhs, rhs=Term("tile.div", (d, sh, flags), (x, y)),

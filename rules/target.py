@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -48,6 +48,11 @@ class Target:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return load_target, (str(self.path),)
+
+    def with_assembler(self, mnemonics: Iterable[str]) -> Target:
+        """Return the target as it would be if its assembler took these instructions wherever the hardware does."""
+        taken = {m: replace(self.ops[m], assembler=True, asm=self.ops[m].isa) for m in mnemonics if m in self.ops}
+        return replace(self, ops={**self.ops, **taken}, _models=dict(self._models))
 
     # -- figures ---------------------------------------------------------------------------------------
 
