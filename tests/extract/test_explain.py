@@ -208,7 +208,7 @@ def k(x: pl.Tensor[[16, 64], pl.FP32], y: pl.Tensor[[16, 64], pl.INT32], out: pl
         ("axpy", "under that contract the program takes "),
         ("muls", "k, w line 9: divs.power-of-two would give it, but needs another literal than 3.0: a power of two"),
         ("shrs", "index.halving.floor would give it, but needs the fact index of f: every element is an integer"),
-        ("row_max", "  no rule makes it"),
+        ("row_sum", "  no rule makes it"),
         ("xor", "  the rules that make it fit nothing that the program computes: "),
         ("tfusedmuladd", "the instruction set of a2a3 has tfusedmuladd, the assembler has not"),
         ("int32>fp32>bf16", "it would be exact if i were in [-16777216, 16777216] (tile.assume)"),
