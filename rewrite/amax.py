@@ -53,7 +53,7 @@ def scaled_bound(op: Op, ops: Definitions) -> tuple[float, bool] | None:
     if scale is None or not 0 < abs(scale.constant) < math.inf:
         return None
     floor, tile = _amax(scale.magnitude, axis, dtype, ops)
-    if tile is None or _strip(tile, ops) != _strip(op.operands[0], ops):
+    if tile is None or not _alike(tile, op.operands[0], ops):
         return None
     limit, finite = (_multiplied if how == "mul" else _divided)(scale, floor, dtype)
     return limit, finite and limit < dtype.max_value
@@ -141,6 +141,18 @@ def _strip(value: Operand, ops: Definitions) -> Operand:
             break
         value = op.operands[0]
     return value
+
+
+def _alike(a: Operand, b: Operand, ops: Definitions, depth: int = 4) -> bool:
+    """Tell whether two values are computed by the same operations from the same values."""
+    a, b = _strip(a, ops), _strip(b, ops)
+    if a == b or not (depth and isinstance(a, Value) and isinstance(b, Value)):
+        return a == b
+    one, other = ops.get(a.name), ops.get(b.name)
+    if one is None or other is None or one.results[0].type != other.results[0].type or not OPS[one.name].pure:
+        return False
+    same = one.name == other.name and one.attrs == other.attrs and len(one.operands) == len(other.operands)
+    return same and all(_alike(x, y, ops, depth - 1) for x, y in zip(one.operands, other.operands))
 
 
 def _number(operand: Operand) -> float | None:

@@ -113,3 +113,21 @@ def test_extremes_are_taken_before_the_conversion() -> None:
     # A narrowing conversion is no such thing: the extreme would be chosen among other numbers.
     narrowed = "r = pl.add(pl.abs(pl.cast(a, target_type=pl.FP16)), pl.cast(b, target_type=pl.FP16))"
     assert "cast" in work(lowered(narrowed, out="FP16"))[:2]
+
+
+QUANTISE = """
+wide = pl.cast(a, target_type=pl.FP32)
+tmp = pl.tile.create([16, 64], pl.FP32)
+m = pl.maximum(pl.row_max(pl.abs(wide), tmp), 1e-4)
+again = pl.cast({source}, target_type=pl.FP32)
+scaled = pl.row_expand_mul(again, pl.mul(pl.recip(m), 127.0))
+i = pl.cast(scaled, target_type=pl.INT32, mode="rint")
+r = pl.cast(pl.cast(i, target_type=pl.FP16), target_type=pl.INT8, mode="trunc")
+"""
+
+
+@pytest.mark.parametrize("source, casts", [("a", 3), ("b", 6)])
+def test_a_tile_that_is_widened_twice_is_bounded_by_its_own_maximum(source: str, casts: int) -> None:
+    # Of another tile's elements nothing is known, so that the detour over INT32 stays.
+    found = work(lowered(QUANTISE.format(source=source), dtype="BF16", out="INT8"))
+    assert found.count("cast") == casts
