@@ -233,15 +233,33 @@ def _sizes(state: State, s: Op, ref: TileRef, rank: int) -> tuple[Extent, ...]:
 
 
 def slice_tensor(state: State, s: Op) -> None:
-    """``tensor.slice``: offsets of later partitions."""
+    """``tensor.slice``: offsets of later partitions, or a pointer of its own where axes are dropped."""
     source = tensor_of(state, s.operands[0])
     shape, offsets = state.offsets(s.operands[1]), state.offsets(s.operands[2])
     if source.base is not None:
         offsets = tuple(map(state.add, source.offsets, offsets))
+    if s.operands[4]:
+        _drop_axes(state, s, source, shape, offsets)
+        return
     state.tensors[s.result.name] = TensorRef(
         source.ptr, source.dtype, shape, source.strides, source.layout, source.whole, offsets, None,
         source.name, source.root, ctx=source.ctx,
     )  # fmt: skip
+
+
+def _drop_axes(
+    state: State, s: Op, source: TensorRef, shape: tuple[Extent, ...], offsets: tuple[Extent, ...]
+) -> None:  # fmt: skip
+    gone = state.offsets(s.operands[4])
+    at = state.index(linear(state, source, offsets))
+    ptr = state.b.op("pto.addptr", [source.ptr, at], [source.ptr.type]).results[0]
+    kept = [i for i in range(len(shape)) if i not in gone]
+    made = TensorRef(
+        ptr, source.dtype, tuple(shape[i] for i in kept), tuple(source.strides[i] for i in kept), source.layout,
+        name=s.result.name, root=source.root, ctx=source.ctx,
+    )  # fmt: skip
+    made.view = make_view(state, made)
+    state.tensors[s.result.name] = made
 
 
 def reshape_tensor(state: State, s: Op) -> None:

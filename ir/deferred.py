@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 from .diagnostics import Diagnostic
+from .levels import INCORE, level_of
 from .op import OPS
 from .program import Block, Const, For, Function, If, Op, Scope, Statement, While, inner_blocks, walk
 
@@ -18,6 +19,8 @@ NAME = "pld.system.defer_wait"
 MAX_CONDITIONS, MAX_TASKS = 64, 64
 _BOOKKEEPING = ("scalar", "ranks and windows", "queries")
 _WAITER = re.compile(r"\.at\(.*CORE_GROUP")
+#: A region that orders tasks and is none itself.
+_REGION = re.compile(r"\.scope\(")
 
 
 def deferred_problems(f: Function) -> list[Diagnostic]:
@@ -29,7 +32,7 @@ def deferred_problems(f: Function) -> list[Diagnostic]:
     if any("waiter" in key for key in f.attrs):
         check.body(f.body)
     else:
-        check.scopes(f.body.statements, True)
+        check.scopes(f.body.statements, True, level_of(f) != INCORE)
     return check.found
 
 
@@ -55,17 +58,20 @@ class _Check:
                 why = "the runtime polls the address that the task was given"
                 self.report(s, "the signal must be a parameter of the function itself", why, "no slice, view or alias")
 
-    def scopes(self, statements: tuple[Statement, ...], top: bool) -> None:
-        """Every registration stands in a waiter scope at the top of the function."""
+    def scopes(self, statements: tuple[Statement, ...], top: bool, submits: bool) -> None:
+        """Every registration stands in a waiter scope, which stands in no other task.
+
+        ``submits``: the function submits tasks, also from loops, branches and ``pl.scope(...)`` regions.
+        """
         for s in statements:
             if isinstance(s, Op) and s.name == NAME:
                 hint = "put it into a task of its own: with pl.at(level=pl.Level.CORE_GROUP):"
                 self.report(s, "used outside a waiter task", "the task must be launched as a single block", hint)
-            elif isinstance(s, Scope) and _registers(s.body):
+            elif isinstance(s, Scope) and _registers(s.body) and not (submits and _REGION.search(s.header)):
                 self.scope(s, top)
             else:
                 for inner in inner_blocks(s):
-                    self.scopes(inner.statements, False)
+                    self.scopes(inner.statements, top and submits, submits)
 
     def scope(self, s: Scope, top: bool) -> None:
         """Check one waiter scope."""

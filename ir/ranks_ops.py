@@ -20,7 +20,7 @@ from .ops._math import scalar_like
 from .ops.distributed import transfer_regions
 from .ops.distributed_collectives import COLLECTIVES
 from .ops.distributed_rules import landing
-from .ops.memory import _index, _window
+from .ops.memory import _index, _window, aligned
 from .ranks_events import Event
 from .ranks_flow import Request
 from .ranks_memory import Region
@@ -90,7 +90,7 @@ def _tile_store(world: World, rank: int, request: Request) -> Any:
     tile, offsets, target, shapes = request.values
     if not world.memory.holds(target):
         return _local(world, rank, request)
-    data = tile.region
+    data = aligned(tile.region, target.ndim)
     index = _window(offsets, data.shape if shapes is None else shapes)
     view = world.memory.view(target)
     if shapes is None and target[index].shape != data.shape:

@@ -107,7 +107,7 @@ def _check_inside(call: Call, bounds: Any, offsets: Any, shape: Any) -> None:
         if isinstance(offset, int) and offset < 0:
             call.fail("TG008", f"offset {offset} along dimension {axis} is negative")
         known = isinstance(limit, int) and isinstance(offset, int) and isinstance(size, int)
-        if known and offset + size > limit and len(call.operands) > 3 and call.operands[3] is None:
+        if known and offset + size > limit and len(call.operands) > 3 and not call.operands[3]:
             call.fail(
                 "TG008",
                 f"offset {offset} + size {size} exceeds dimension {axis} of {shape_text(bounds)}",
@@ -127,6 +127,13 @@ def _window(offsets: Any, sizes: Any) -> tuple[slice, ...]:
     if any(o < 0 for o in offsets):
         raise error("TG032", f"the window starts at the negative offset {shape_text(offsets)}")
     return tuple(slice(int(o), int(o) + int(s)) for o, s in zip(offsets, sizes))
+
+
+def aligned(tile: Any, rank: int) -> Any:
+    """Return a tile's elements with as many axes as the tensor has: leading axes of extent 1 come or go."""
+    while tile.ndim > rank and tile.shape[0] == 1:
+        tile = tile[0]
+    return tile.reshape((1,) * (rank - tile.ndim) + tile.shape) if tile.ndim < rank else tile
 
 
 def _index(indices: Any) -> tuple[int, ...]:
@@ -166,6 +173,7 @@ def store(
     tile: Tile, offsets: Dims, output_tensor: Tensor, shapes: Dims = None, *, atomic: Atomic = "none"
 ) -> Any:
     """Copy a tile's valid region into a tensor (or add it there) and return the tensor."""
+    tile = aligned(tile, output_tensor.ndim)
     sizes = tile.shape if shapes is None else shapes
     region = output_tensor[_window(offsets, sizes)]
     if shapes is None and region.shape != tile.shape:
@@ -244,14 +252,33 @@ def _tensor_slice(call: Call) -> Type:
     if len(shape) != len(source.shape) or len(call.operands[2]) != len(source.shape):
         call.fail("TG008", f"shape and offset must have the tensor's rank {len(source.shape)}")
     _check_inside(call, source.shape, call.operands[2], shape)
-    valid = dims_of(call.operands[3]) if call.operands[3] is not None else None
+    valid = dims_of(call.operands[3]) if call.operands[3] else None
+    if valid is not None and len(valid) != len(shape):
+        call.fail("TG008", f"valid_shape {shape_text(valid)} must have {len(shape)} entries")
+    gone = _dropped(call, shape)
+    if gone:
+        shape = tuple(d for i, d in enumerate(shape) if i not in gone)
+        valid = None if valid is None else tuple(d for i, d in enumerate(valid) if i not in gone)
     return TensorType(shape, source.dtype, valid=valid, kind=source.kind)
 
 
+def _dropped(call: Call, shape: Any) -> frozenset[int]:
+    """Return the axes a slice drops: literals, each of extent 1."""
+    axes = dims_of(call.operands[4] or ())
+    for axis in axes:
+        if not isinstance(axis, int) or not 0 <= axis < len(shape) or shape[axis] != 1:
+            hint = "axes of extent 1 can be dropped"
+            call.fail("TG008", f"drop_dims {shape_text(axes)} of {shape_text(shape)}", hint=hint)
+    return frozenset(a for a in axes if isinstance(a, int))
+
+
 @op("tensor.slice", result=_tensor_slice, unified="slice", family=VIEW)
-def tensor_slice(tensor: Tensor, shape: Dims, offset: Dims, valid_shape: Dims = None) -> Any:
-    """A window of a tensor that aliases it."""
-    return tensor[_window(offset, shape if valid_shape is None else valid_shape)]
+def tensor_slice(
+    tensor: Tensor, shape: Dims, offset: Dims, valid_shape: Dims = None, drop_dims: Dims = None
+) -> Any:
+    """A window of a tensor that aliases it; ``drop_dims`` names axes of extent 1 that the result does not have."""
+    part = tensor[_window(offset, valid_shape or shape)]
+    return np.squeeze(part, tuple(int(d) for d in drop_dims)) if drop_dims else part
 
 
 def _tensor_reshape(call: Call) -> Type:

@@ -29,6 +29,7 @@ from .words import read_dtype, read_word
 #: Turns a name inside a shape into a dimension.
 DimName = Callable[[ast.Name], Dim]
 
+_WORLD_SIZE = ("pld.system.world_size", "pld.world_size")
 _OPAQUE = ("pl.Ptr", "pl.UnknownType", "pl.Array", "pld.CommCtxType", "pl.MemRefType")
 _KNOWN = (
     "Tensor",
@@ -199,6 +200,13 @@ class TypeReader:
                 return ast.Name(text)
         if name == "pl.const" and len(args) == 2:
             return self._replace(args[0], names)
+        if name == "pl.cast" and len(args) == 2:
+            # A size is an integer whatever its width.
+            return self._replace(args[0], names)
+        if name in _WORLD_SIZE and not args:
+            # Dumps write the number of ranks out where it is a size; what the operation gives decides.
+            self._named = True
+            return ast.Name("world_size")
         if name.removeprefix("pl.") in ("min", "max") and len(args) == 2:
             parts = [self._replace(a, names) for a in args]
             numbers = [n for p in parts if (n := _number(p)) is not None]

@@ -27,7 +27,7 @@ FIRST_NAMES = ("input", "tensor", "tile", "value", "src", "dst", "data", "lhs", 
 _UNMODELLED = {
     "tile.create": ("transpose", "flat_layout"),
     "tile.slice": ("drop_dims", "pad_value"),
-    "tensor.slice": ("drop_dims", "pad_value", "clamp"),
+    "tensor.slice": ("pad_value", "clamp"),
 }
 
 

@@ -178,6 +178,16 @@ class TestDeferredWaits:
         nested = f"for i in pl.range(2):\n        {self.SCOPE}\n            {self.WAIT}"
         assert codes(function(KERNEL, self.PARAMS, nested)) == ["TG050"]
 
+    def test_an_orchestration_submits_waiters_from_loops_and_regions(self) -> None:
+        """One waiter for each slot, each with its own scalars; what other tasks do does not matter."""
+        consumer = f"{self.SCOPE}\n                v = pl.tensor.read(x, [0])"
+        body = (
+            "with pl.scope(mode=pl.ScopeMode.MANUAL):\n        for i in pl.range(4):\n            "
+            f"{self.SCOPE}\n                e = pl.tensor.read(x, [0])\n                {self.WAIT}\n            {consumer}"
+        )
+        assert codes(function(CHIPPED, self.PARAMS, body)) == []
+        assert codes(function(KERNEL, self.PARAMS, body)) != []
+
     def test_no_predicate_and_no_early_resolve(self) -> None:
         for word in ("predicate=n", "allow_early_resolve=True"):
             assert self.waiter(self.WAIT, scope=f"with pl.at(level=pl.Level.CORE_GROUP, {word}):") == ["TG050"]
