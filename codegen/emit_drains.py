@@ -39,6 +39,8 @@ class _Drains:
         self.facts = facts
         self.found: set[int] = set()
         self._known: dict[int, tuple[bool, bool]] = {}
+        #: What loops were found to leave in flight, by loop, what they began with, and whether barriers were noted.
+        self._loops: dict[tuple[int, bool, bool], bool] = {}
 
     def block(self, statements: Sequence[Statement], busy: bool, sure: bool = True) -> bool:
         """Follow statements; return whether work may be in flight behind them. ``sure``: note the barriers."""
@@ -56,15 +58,21 @@ class _Drains:
             case Op():
                 return works or (busy and s.name not in _DRAINED)
             case For() | While():
-                inner = [x for b in inner_blocks(s) for x in b]
-                before = busy or self.block(inner, busy, False)
-                return self.block(inner, before, sure) or busy
+                return self._around(s, busy, sure)
             case If():
                 then, orelse = (self.block(b.statements, busy, sure) for b in (s.then, s.orelse))
                 return then or orelse
             case Scope():
                 return self.block(s.body.statements, busy, sure)
         return busy
+
+    def _around(self, s: For | While, busy: bool, sure: bool) -> bool:
+        key = id(s), busy, sure
+        if key not in self._loops:
+            inner = [x for b in inner_blocks(s) for x in b]
+            before = busy or self.block(inner, busy, False)
+            self._loops[key] = self.block(inner, before, sure) or busy
+        return self._loops[key]
 
     def _kind(self, s: Statement) -> tuple[bool, bool]:
         """Return whether a statement tells other ranks something, and whether it starts work."""

@@ -76,17 +76,17 @@ class _Markers:
         match s:
             case Op():
                 return s, s.name == WAIT
-            case For() | While() if _only_waits(s):
-                return s, True
             case For():
-                around = first(s.body.statements, first(rest, after))
-                turns = first(rest, after) if s.kind == "spmd" else around | first(rest, after)
-                return self._with(s, replace(s, body=self.block(s.body, turns))), False
+                waits, leave = _only_waits(s), first(rest, after)
+                turns = leave if s.kind == "spmd" else leave | first(s.body.statements, leave)
+                body = self.block(s.body, _NOTHING if waits else turns)
+                return self._with(s, replace(s, body=body)), waits
             case While():
-                leave = first(rest, after)
-                body = self.block(s.body, first(s.head.statements, leave | outcomes(s.body.statements)))
-                head = self.block(s.head, leave | first(s.body.statements, leave))
-                return self._with(s, replace(s, head=head, body=body)), False
+                waits, leave = _only_waits(s), first(rest, after)
+                around = first(s.head.statements, leave | outcomes(s.body.statements))
+                body = self.block(s.body, _NOTHING if waits else around)
+                head = self.block(s.head, _NOTHING if waits else leave | first(s.body.statements, leave))
+                return self._with(s, replace(s, head=head, body=body)), waits
             case If():
                 leave = first(rest, after)
                 then, orelse = self.block(s.then, leave), self.block(s.orelse, leave)
@@ -111,6 +111,10 @@ class _Markers:
     def _marker(self, s: Statement) -> list[Statement]:
         self.added += 1
         return [Op(INVALID, (None, None, None), {}, (), getattr(s, "span", None))]
+
+
+#: Behind a loop that only waits comes its own marker.
+_NOTHING: Outcomes = frozenset()
 
 
 def _same(a: object, b: object) -> bool:

@@ -138,6 +138,8 @@ class Fates:
         self._released: _Fate = dict.fromkeys(facts.windows, (_OPEN, _HALF))
         self._end: _Fate = self._released if called else dict.fromkeys(facts.windows, (_SAFE, _SAFE))
         self._found: dict[int, int] = {}
+        #: What was found for blocks, by block and what follows: loops ask again.
+        self._known: dict[tuple[int, tuple[tuple[int, int], ...]], _Fate] = {}
 
     def unpublished(self, body: Block) -> frozenset[int]:
         """Return the writes, by identity, that some path leads to a notify with no marker on the way."""
@@ -145,9 +147,12 @@ class Fates:
         return frozenset(number for number, fate in self._found.items() if fate == _OPEN)
 
     def _block(self, block: Block, after: _Fate) -> _Fate:
-        for s in reversed(block.statements):
-            after = self._statement(s, after)
-        return after
+        key = id(block), tuple(after[w] for w in self.facts.windows)
+        if key not in self._known:
+            for s in reversed(block.statements):
+                after = self._statement(s, after)
+            self._known[key] = after
+        return self._known[key]
 
     def _statement(self, s: Statement, after: _Fate) -> _Fate:
         match s:

@@ -28,11 +28,16 @@ class _Doubled:
     def __init__(self) -> None:
         self.found: set[int] = set()
         self._looking = 0
+        #: What has been done behind blocks, by block, what had been before, and whether that was sure.
+        self._known: dict[tuple[int, _Done, bool], _Done] = {}
 
     def block(self, block: Block, done: _Done) -> _Done:
-        for s in block:
-            done = self._statement(s, done)
-        return done
+        key = id(block), done, not self._looking
+        if key not in self._known:
+            for s in block:
+                done = self._statement(s, done)
+            self._known[key] = done
+        return self._known[key]
 
     def _statement(self, s: Statement, done: _Done) -> _Done:
         match s:

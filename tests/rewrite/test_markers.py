@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import sys
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from tilegg.cli import main
 from tilegg.codegen.signals import check_signals
 from tilegg.codegen.signals.doubled import doubled_markers
 from tilegg.ir.diagnostics import TileggError
-from tilegg.ir.program import Block, Op, Program, inner_blocks, walk
+from tilegg.ir.program import Block, If, Op, Program, inner_blocks, walk
 from tilegg.ir.ranks import run_ranks, schedules
 from tilegg.ir.text import parse, print_program
 from tilegg.rewrite.expand import expand
@@ -50,21 +51,28 @@ def source(body: str) -> Program:
     return parse(HEAD + "".join(f"    {line}\n" for line in body.strip().splitlines()), "k.py")
 
 
-def shape(p: Program, only: str = "wncfai") -> str:
-    """Return writes, notifies, waits (i), cleaned regions, fences and invalidations (a) as letters; blocks in ()."""
-    names = {
-        "pld.system.notify": "n", "pld.system.wait": "i", "system.fence": "f", "tile.store": "w", "tensor.write": "w",
-        "pld.tile.remote_store": "w", "pld.tile.put": "w", "tile.load": "r", "tensor.read": "r",
-        "pld.tile.remote_load": "r", "pld.tile.get": "g",
-    }  # fmt: skip
+NAMES = {
+    "pld.system.notify": "n", "pld.system.wait": "i", "system.fence": "f", "tile.store": "w", "tensor.write": "w",
+    "pld.tile.remote_store": "w", "pld.tile.put": "w", "tile.load": "r", "tensor.read": "r",
+    "pld.tile.remote_load": "r", "pld.tile.get": "g",
+}  # fmt: skip
+
+
+def shape_of(s: Op) -> str:
+    """Return an operation as a letter: write, notify, wait (i), read, region cleaned, fence, all invalidated."""
+    if s.name == "system.cacheinvalid":
+        return "a" if s.operands[0] is None else "c"
+    return NAMES.get(s.name, "")
+
+
+def shape(p: Program) -> str:
+    """Return the operations of a kernel as letters, blocks in ()."""
 
     def text(block: Block) -> str:
         out = ""
         for s in block:
             if isinstance(s, Op):
-                out += ("c" if s.operands[0] is not None else "a") if s.name == "system.cacheinvalid" else (
-                    names.get(s.name, "")
-                )  # fmt: skip
+                out += shape_of(s)
             inner = "".join(text(b) for b in inner_blocks(s))
             out += f"({inner})" if inner else ""
         return out
@@ -91,6 +99,8 @@ CASES = {
     "two waits and a read": (f"{WAIT}\n{WAIT}\n{READ}", "iiar"),
     "a wait, two reads": (f"{WAIT}\n{READ}\nu = pl.load(v, [0, 0], [1, 16])", "iarr"),
     "a loop of waits": (f"for i in pl.range(n):\n    {WAIT}\n{READ}", "(i)ar"),
+    "a loop of stores, notifies and waits": (
+        f"for i in pl.range(n):\n    {STORE}\n    {NOTIFY}\n    {WAIT}\n{READ}", "(wcfni)ar"),
     "a loop of waits and reads": (f"for i in pl.range(n):\n    {WAIT}\n    {READ}", "(iar)"),
     "a read in the next round": (f"for i in pl.range(n):\n    {READ}\n    {WAIT}", "(ria)"),
     "a wait on one branch": (f"if n > 2:\n    {WAIT}\n{READ}", "(ia)r"),
@@ -100,6 +110,9 @@ CASES = {
     "published by hand, behind the loop": (f"for i in pl.range(3):\n    {STORE}\n{CLEAN}\n{FENCE}\n{NOTIFY}", "(w)cfn"),
     "published by hand on one branch": (f"{STORE}\nif n > 2:\n    {CLEAN}\n    {FENCE}\n{NOTIFY}", "wcf(cf)n"),
     "one of two published by hand": (f"{STORE}\n{CLEAN}\n{FENCE}\nv = pl.store(t, [0, 0], v)\n{NOTIFY}", "wcfwcfn"),
+    "a while loop of stores and waits": (
+        f"i: pl.Scalar[pl.INT32] = me\nwhile i < n:\n    {STORE}\n    {NOTIFY}\n    {WAIT}\n    i = i + 1\n{READ}",
+        "(wcfni)ar"),
     "invalidated by hand": (f"{WAIT}\n{ALL}\n{READ}", "iar"),
     "invalidated by hand behind a loop": (f"for i in pl.range(n):\n    {WAIT}\n{ALL}\n{READ}", "(i)ar"),
 }
@@ -117,6 +130,97 @@ def test_markers_stand_where_they_are_needed_and_only_there(name: str) -> None:
 @pytest.mark.parametrize("name", [k for k, (_, want) in CASES.items() if k != "published by hand on one branch"])
 def test_no_marker_is_doubled(name: str) -> None:
     assert not doubled_markers(with_markers(expand(source(CASES[name][0]))))
+
+
+# -- random control flow -----------------------------------------------------------------------------------
+
+LINES = {"w": STORE, "n": NOTIFY, "i": WAIT, "r": READ, "o": OWN, "c": CLEAN, "f": FENCE, "a": ALL}
+
+
+def drawn(rng: random.Random, depth: int, by_hand: str = "") -> list[str]:
+    """Return lines of random stores, notifies, waits and reads in loops and branches."""
+    out: list[str] = []
+    for _ in range(rng.randint(1, 4)):
+        kind = rng.choice("wnir" * 2 + "o" + by_hand + ("LIW" if depth else ""))
+        if kind in LINES:
+            out.append(LINES[kind])
+            continue
+        inner = ["    " + line for line in drawn(rng, depth - 1, by_hand)]
+        number = rng.randint(0, 10**6)
+        if kind == "L":
+            out += [f"for i{number} in pl.range(n):", *inner]
+        elif kind == "I":
+            out += [f"if n > {number}:", *inner]
+            if rng.random() < 0.5:
+                out += ["else:", *("    " + line for line in drawn(rng, depth - 1, by_hand))]
+        else:
+            out += [f"k{number}: pl.Scalar[pl.INT32] = me", f"while k{number} < n:", *inner]
+            out.append(f"    k{number} = k{number} + 1")
+    return out
+
+
+def path(block: Block, rng: random.Random) -> str:
+    """Return the letters of one run through a block: branches and numbers of rounds are random."""
+    out = ""
+    for s in block:
+        if isinstance(s, Op):
+            own = s.name == "pld.system.notify" and getattr(s.operands[1], "name", "") == "me"
+            out += "o" if own else shape_of(s)
+        elif isinstance(s, If):
+            out += path(rng.choice((s.then, s.orelse)), rng)
+        else:
+            for _ in range(rng.randint(0, 3)):
+                out += "".join(path(b, rng) for b in inner_blocks(s))
+    return out
+
+
+def complete(run: str) -> bool:
+    """Return whether every store is published before the next notify, and every wait renewed before the next read."""
+    state, stale = "", False
+    for letter in run:
+        if letter == "w":
+            state = "dirty"
+        elif letter in "ca" and state == "dirty":
+            state = "clean"
+        elif letter == "f" and state == "clean":
+            state = ""
+        elif letter == "n" and state:
+            return False
+        if letter == "r" and stale:
+            return False
+        stale = (stale or letter == "i") and letter != "a"
+    return True
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_path_is_published_and_renewed(seed: int) -> None:
+    rng = random.Random(seed)
+    p = source("\n".join(drawn(rng, 3)))
+    made = with_markers(p)
+    assert with_markers(made) is made
+    runs = [path(made.functions[0].body, rng) for _ in range(60)]
+    assert all(map(complete, runs)), next(r for r in runs if not complete(r))
+    assert not any("cc" in r or "ff" in r for r in runs), "exactly once"
+    assert all(r[k + 1 : k + 3] == "cf" for r in runs for k in range(len(r)) if r[k] == "w" and "c" in r[k : k + 2])
+    if not any("w" in r and "n" in r[r.index("w") :] for r in (path(p.functions[0].body, rng) for _ in range(300))):
+        assert not any("c" in r for r in runs), "nothing is released"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_markers_by_hand_are_kept_and_those_missing_are_added(seed: int) -> None:
+    """A half placed by hand is the author's: only what none of it serves is completed."""
+    rng = random.Random(seed)
+    made = with_markers(source("\n".join(drawn(rng, 2, "cfa"))))
+    assert with_markers(made) is made
+    for _ in range(60):
+        run = path(made.functions[0].body, rng)
+        stale = False
+        for letter in run:
+            assert letter != "r" or not stale, run
+            stale = (stale or letter == "i") and letter != "a"
+        for k, letter in enumerate(run):
+            if letter == "w" and "n" in run[k:]:
+                assert set("ca") & set(run[k : run.index("n", k)]), run
 
 
 def test_regions_are_what_is_written() -> None:
