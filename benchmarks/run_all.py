@@ -1,6 +1,6 @@
 """Run the measurements and keep what they print: ``make bench``.
 
-    python benchmarks/run_all.py [--quick] [--only NAME ...]
+    python benchmarks/run_all.py [--quick] [--only NAME ...] [--peer-python PATH]
 
 Each benchmark's printed summary is written to ``benchmarks/results/<name>.txt`` with the date and the machine.
 Exits 1 if a benchmark missed one of its bounds or failed.
@@ -47,7 +47,9 @@ def run(name: str, arguments: list[str]) -> bool:
     command = [sys.executable, str(HERE / f"{name}.py"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, cwd=HERE)
     text = done.stdout + (done.stderr if done.returncode else "")
-    head = f"{name} {' '.join(arguments)}".rstrip()
+    # Where the peer's interpreter is stands in no result.
+    shown = ["PATH" if before == "--peer-python" else word for before, word in zip(["", *arguments], arguments)]
+    head = f"{name} {' '.join(shown)}".rstrip()
     fine = "ok" if done.returncode == 0 else f"exit {done.returncode}"
     report = f"# {head}: {fine}, {time.monotonic() - start:.0f} s\n# {machine()}\n\n{text}"
     print(report, flush=True)
@@ -59,8 +61,13 @@ def run(name: str, arguments: list[str]) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="smaller counts")
-    parser.add_argument("--only", nargs="+", choices=sorted(RUNS), help="these benchmarks alone")
+    parser.add_argument("--only", nargs="+", choices=sorted([*RUNS, "bench_peer"]), help="these benchmarks alone")
+    parser.add_argument("--peer-python", metavar="PATH", help="compare with the compiler pypto, which PATH can import")
+    parser.add_argument("--peer-version", default="", help="what to call its version")
     options = parser.parse_args()
+    if options.peer_python:
+        asked = ["--peer-python", options.peer_python, "--peer-version", options.peer_version]
+        RUNS["bench_peer"] = (asked, [*asked, "--runs", "2", "--kernel", "quant"])
     names = options.only or list(RUNS)
     results = {name: run(name, RUNS[name][options.quick]) for name in names if (HERE / f"{name}.py").exists()}
     print("\n".join(f"{name:20s} {'ok' if fine else 'MISSED'}" for name, fine in results.items()))

@@ -25,8 +25,9 @@ from .forms import Form, Forms
 from .lower import CONTRACTS
 from .lowered import RegionResult, Totals
 from .price import Pricer, Refusal, pricer_for
+from .spell import returning
 from .trajectory import Trajectory, Walker, Way, way, written_totals
-from .trajectory_pair import MARK, Joined, paired, returning, values_of
+from .trajectory_pair import MARK, Joined, paired, values_of
 
 #: Inputs on which every step is run again.
 SAMPLES = 8
@@ -115,7 +116,7 @@ def between_values(
         del made.now[second]
     found = Trajectory(asked.target.name, contract, f"{first} → {second}", Totals())
     value = next(op.result for op in region.ops if op.result.name == first)
-    walker = Walker(found, expanded, f, [made], asked.pricer, samples, returning(f, value))
+    walker = Walker(found, expanded, f, [made], asked.pricer, samples, returning(f, region, value))
     found.start = walker.whole = made.written = walker.price(made) or Totals()
     if made.now[first].c == goal.c:
         made.goal = {first: goal}

@@ -8,12 +8,17 @@ from typing import Any
 import numpy as np
 
 from ..ir.compare import compare, largest_ulp, output_dtypes
+from ..ir.convert import decode
 from ..ir.diagnostics import TileggError
+from ..ir.dtypes import DType
 from ..ir.inputs import Drawer, assumed_domains, dtypes_of
 from ..ir.interp import execute
 from ..ir.program import Function, Program
+from ..rules.rule import Bound
 
 _MAX_STEPS = 1_000_000
+#: Distances of that many ulp say nothing: results near zero, of other sign, or NaN.
+_FAR = 2.0**16
 
 
 @dataclass(frozen=True)
@@ -21,14 +26,18 @@ class Check:
     """What running one step again has shown, against the form before it.
 
     ``runs``: inputs; ``elements``: output elements compared; ``differing``: those that are not equal bit for bit (NaN
-    payload aside), ``max_ulp`` apart at most. ``failure``: why the form could not be run, "" if it could.
+    payload aside), ``max_ulp`` apart at most, finite ones ``max_abs``. ``failure``: why the form could not be run, ""
+    if it could. ``promise``: what was found where a rule promises a bound, ``broken`` if it does not hold.
     """
 
     runs: int = 0
     elements: int = 0
     differing: int = 0
     max_ulp: float = 0.0
+    max_abs: float = 0.0
     failure: str = ""
+    promise: str = ""
+    broken: bool = False
 
     @property
     def equal(self) -> bool:
@@ -41,14 +50,16 @@ class Check:
         where = f"{self.runs} inputs, {self.elements} output elements"
         if not self.differing:
             return f"no difference ({where})"
-        return f"{self.differing} elements differ, by up to {self.max_ulp:g} ulp ({where})"
+        apart = f"{self.max_ulp:g} ulp" if self.max_ulp < _FAR else f"{self.max_abs:.3g}, NaN and infinities aside"
+        return self.promise or f"{self.differing} elements differ, by up to {apart} ({where})"
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object."""
         ulp = self.max_ulp if np.isfinite(self.max_ulp) else "inf"
         return {
             "runs": self.runs, "elements": self.elements, "differing": self.differing, "max_ulp": ulp,
-            "failure": self.failure,
+            "max_abs": self.max_abs, "failure": self.failure,
+            "promise": self.promise,
         }  # fmt: skip
 
 
@@ -87,7 +98,7 @@ class Rechecker:
         if self.failure:
             return Check(failure=self.failure)
         elements = differing = 0
-        worst = 0.0
+        worst = apart = 0.0
         for i, inputs in enumerate(self.inputs):
             try:
                 outputs, _ = execute(self._with(f), f, inputs, {}, _MAX_STEPS)
@@ -96,9 +107,49 @@ class Rechecker:
             elements += sum(int(np.size(v)) for v in outputs.values())
             differing += sum(self._differing(name, self.before[i], outputs) for name in self.before[i])
             worst = max(worst, largest_ulp(self.before[i], outputs, self.outputs))
+            apart = max(apart, self._apart(self.before[i], outputs))
             self.before[i] = outputs
-        return Check(len(self.inputs), elements, differing, worst)
+        return Check(len(self.inputs), elements, differing, worst, apart)
+
+    def _apart(self, before: dict[str, Any], after: dict[str, Any]) -> float:
+        """Return the largest difference of two finite elements of float outputs."""
+        worst = 0.0
+        for name, dtype in self.outputs.items():
+            if dtype.is_float and name in before and name in after and before[name].shape == after[name].shape:
+                gap = _gap(_real(before[name], dtype), _real(after[name], dtype))
+                worst = max(worst, float(np.max(gap, initial=0.0, where=np.isfinite(gap))))
+        return worst
+
+    def promised(self, f: Function, bound: Bound, check: Check) -> Check:
+        """Add to a check whether a rule's bound holds.
+
+        ``f`` returns three more values than the function: the operand, the left side and the right side.
+        """
+        dtype = output_dtypes(f)[f"return_{len(f.results) - 1}"]
+        worst = [0.0] * len(bound.errors)
+        counted = 0
+        for inputs in self.inputs:
+            outputs, _ = execute(self._with(f), f, inputs, {}, _MAX_STEPS)
+            x, left, right = (_real(v, dtype) for v in list(outputs.values())[-3:])
+            gap = np.where(np.isnan(left) & np.isnan(right), 0.0, _gap(left, right))
+            for i, (limit, _) in enumerate(bound.errors):
+                inside = np.abs(x) <= limit
+                counted += int(inside.sum()) if limit == bound.limit else 0
+                worst[i] = max(worst[i], float(np.max(np.nan_to_num(gap, nan=np.inf), initial=0.0, where=inside)))
+        broken = any(w > error for w, (_, error) in zip(worst, bound.errors))
+        found = ", ".join(f"at most {w:.3g} for |x| <= {limit:.6g}" for w, (limit, _) in zip(worst, bound.errors))
+        words = "the promise is BROKEN" if broken else "the promise holds"
+        return replace(check, promise=f"{words}: {found} ({counted} elements)", broken=broken)
 
     def _differing(self, name: str, before: dict[str, Any], after: dict[str, Any]) -> int:
         found = compare({name: before[name]}, {name: after.get(name)}, self.outputs, "exact")
         return (found.count or 1) if found is not None else 0
+
+
+def _real(values: Any, dtype: DType) -> Any:
+    return decode(np.asarray(values, dtype.storage), dtype).astype(np.float64)
+
+
+def _gap(a: Any, b: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return np.abs(a - b)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -119,13 +119,23 @@ def priced(region: Region, graph: Graph, state: State, pricer: Pricer) -> Totals
 # -- the whole function ------------------------------------------------------------------------------------
 
 
-def with_states(f: Function, states: list[tuple[Region, State]]) -> Function:
+def returning(f: Function, region: Region, value: Value) -> Function:
+    """Return a function that also returns a value of a region, where that stands outside every loop and branch."""
+    *before, last = f.body.statements or (None,)
+    top = {r.name for s in before if isinstance(s, Op) for r in s.results}
+    if not isinstance(last, Return) or not any(op.result.name in top for op in region.ops):
+        return f
+    more = replace(last, operands=(*last.operands, value))
+    return replace(f, body=Block((*f.body.statements[:-1], more)), results=(*f.results, value.type))
+
+
+def with_states(f: Function, states: Sequence[tuple[Region, State]]) -> Function:
     """Return a function whose regions compute their results by other forms, each right before its first use."""
     return replace(f, body=_Writer(states).block(f.body))
 
 
 class _Writer:
-    def __init__(self, states: list[tuple[Region, State]]) -> None:
+    def __init__(self, states: Sequence[tuple[Region, State]]) -> None:
         self.gone = {op.result.name for region, _ in states for op in region.ops}
         self.becomes: dict[str, Operand] = {}
         self.makers: dict[str, Op] = {}
@@ -142,7 +152,9 @@ class _Writer:
                 self.own[made.result.name] = own
             self.becomes.update({name: _named(o, fresh) for name, o in done.results.items()})
         self.there: set[str] = set()
-        self.home: set[str] = set()
+        written = self.gone | {leaf.name for region, _ in states for leaf in region.leaves}
+        #: Values that can be asked for here; at first those that only a state gives.
+        self.home: set[str] = {name for _, state in states for name in state if name not in written}
 
     def _apart(self, value: Value) -> Value:
         """Return a value with a name that nothing else in the function has."""

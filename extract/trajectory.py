@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir.diagnostics import Span
-from ..ir.program import Function, Op, Program, walk
+from ..ir.program import Function, Op, Program, Value, walk
 from ..rewrite.graph import Graph
 from ..rewrite.region import Region
 from ..rules.rule import Rule
@@ -26,7 +26,7 @@ from .lowered import FunctionReport, Lowered, RegionResult, Totals
 from .price import Pricer, Refusal, pricer_for
 from .prove import Proof, Prover, Rewrite
 from .recheck import Check, Rechecker
-from .spell import priced, with_states
+from .spell import priced, returning, with_states
 
 #: Steps without a rule: equal operations become one; a result starts again as written; loads are left out.
 SHARED, AGAIN, UNREAD = "shared", "again", "unread"
@@ -70,8 +70,8 @@ class TrajectoryStep:
 
     @property
     def wrong(self) -> bool:
-        """True when the interpreter refutes the step: an exact rule whose two sides differ."""
-        return self.contract == "exact" and self.check is not None and self.check.differing > 0
+        """True when the interpreter refutes the step: an exact rule with differing sides, or a broken bound."""
+        return self.check is not None and (self.check.broken or (self.contract == "exact" and self.check.differing > 0))
 
 
 @dataclass
@@ -341,9 +341,23 @@ class Walker:
         named = d.value(result, r.before.c) or name
         return TrajectoryStep(
             self.function.name, named, d.span(named), r.rule, r.backwards, d.text(result, r.before, near),
-            d.text(result, r.after, far), self._totals(w), d.error(result, r), d.facts(result, r), self._checked(),
-            r.before.c, w.number,
+            d.text(result, r.after, far), self._totals(w), d.error(result, r), d.facts(result, r),
+            self._kept_promise(w, r, self._checked()), r.before.c, w.number,
         )  # fmt: skip
+
+    def _kept_promise(self, w: Way, r: Rewrite, check: Check | None) -> Check | None:
+        """Test a rule's bound where its operand and both sides can be seen: outside every loop and branch."""
+        if check is None or check.failure or r.rule.bound is None or self.checker is None:
+            return check
+        composite = r.after if r.backwards else r.before
+        seen = {"bound.x": composite.children[0], "bound.left": r.before, "bound.right": r.after}
+        f = self.base
+        for name, form in seen.items():
+            f = returning(f, w.result.region, Value(name, w.result.graph.types[form.c]))
+        if len(f.results) < len(self.base.results) + len(seen):
+            return check
+        states = [(x.result.region, {**x.now, **seen} if x is w else x.now) for x in self.ways]
+        return self.checker.promised(with_states(f, states), r.rule.bound, check)
 
     def _checked(self) -> Check | None:
         if self.checker is None:

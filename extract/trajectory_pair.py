@@ -7,7 +7,7 @@ Values that statements in the same place define are one value; operands of such 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir.diagnostics import Span, TileggError, error
@@ -247,14 +247,3 @@ def values_of(f: Function) -> Iterator[Op]:
         if isinstance(s, Op) and len(s.results) == 1:
             yield s
         stack = [*(x for block in inner_blocks(s) for x in block.statements), *stack]
-
-
-def returning(f: Function, value: Value) -> Function:
-    """Return a function that also returns one of its values, where that stands outside every loop and branch."""
-    statements = list(f.body.statements)
-    last = statements[-1] if statements else None
-    top = {r.name for s in statements for r in defined(s)}
-    if value.name not in top or last is None or not hasattr(last, "operands") or type(last).__name__ != "Return":
-        return f
-    statements[-1] = replace(last, operands=(*last.operands, value))  # type: ignore[arg-type]
-    return replace(f, body=Block(tuple(statements)), results=(*f.results, value.type))

@@ -207,6 +207,16 @@ def test_the_derivation_can_be_run_again(tilegg):
     assert done.out.count("run again: no difference (2 inputs") == 3
 
 
+def test_explain_writes_the_report_too(tilegg, tmp_path):
+    path = tmp_path / "report.html"
+    words = ("--arch", "a5", "--report")
+    assert tilegg("explain", EXAMPLES / "quant_int8.py", *words, path).out.startswith("a5, objective cycles")
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    other = tmp_path / "other.html"
+    tilegg("lower", EXAMPLES / "quant_int8.py", *words, other, "-o", tmp_path / "out.pto")
+    assert other.read_text(encoding="utf-8") == path.read_text(encoding="utf-8")
+
+
 def test_pareto_holds_the_fastest_and_the_most_accurate(tilegg, source):
     path = source(cast_kernel("INT32", "FP16"))
     points = tilegg("explain", path, "--arch", "a2a3", "--pareto", "--json").json["points"]

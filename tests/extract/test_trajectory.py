@@ -96,6 +96,18 @@ def test_recipes_and_chains_that_round_twice_say_their_error() -> None:
     assert sine.error.startswith("error at most ") and "operations" in sine.after
     assert "of all values differ, by up to 1 ulp" in cast.error
     assert "; relies on bounded, faithful" in found.render()
+    assert sine.check.promise.startswith("the promise holds: at most ") and not sine.wrong
+
+
+def test_a_bound_that_does_not_hold_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    m = Maker()
+    m.store(m.op("tile.sin", (m.load(FP32),), FP32))
+    found = derivation(lower(m.program(), "a5"), samples=2)
+    rule = found.steps[0].rule
+    tight = replace(rule.bound, errors=tuple((limit, 1e-12) for limit, _ in rule.bound.errors))
+    monkeypatch.setattr(type(rule), "bound", property(lambda self: tight if self.name == rule.name else None))
+    step, *_ = derivation(lower(m.program(), "a5"), samples=2).steps
+    assert step.check.broken and step.wrong and "BROKEN" in str(step.check)
 
 
 def test_both_ways_where_neither_program_is_rewritten_into_the_other() -> None:
