@@ -124,7 +124,7 @@ def _caught(mutant: Mutant, programs: int, samples: int) -> Catch | None:
                 return Catch("rule", found.failures[0])
         if available() and to_prove(RULES[mutant.rule]):
             proof = prove(RULES[mutant.rule])
-            if not proof.ok:
+            if not proof.ok and not proof.floats:
                 return Catch("proof", proof.reason)
     if mutant.operation:
         checked = check_values(OPS[mutant.operation], 4 * samples)

@@ -34,11 +34,15 @@ _TIMEOUT = 20_000  # milliseconds a query
 
 @dataclass(frozen=True)
 class Proof:
-    """The outcome for one rule: ``dtypes`` it is proved for (all of which occur in it), or why it is not."""
+    """The outcome for one rule: ``dtypes`` it is proved for (all of which occur in it), or why it is not.
+
+    ``floats``: the rule's conditions admit no integer dtype, so that there is nothing to prove.
+    """
 
     rule: str
     dtypes: tuple[str, ...] = ()
     reason: str = ""
+    floats: bool = False
 
     @property
     def ok(self) -> bool:
@@ -95,19 +99,20 @@ def prove(rule: Rule) -> Proof:
     except _z3().Z3Exception as problem:
         return Proof(rule.name, tuple(dict.fromkeys(done)), f"the sides have no common expression: {problem}")
     if not done:
-        return Proof(rule.name, (), "no integer dtype satisfies its conditions")
+        return Proof(rule.name, (), "no integer dtype satisfies its conditions", True)
     return Proof(rule.name, tuple(dict.fromkeys(done)))
 
 
 def _instances(rule: Rule) -> Iterator[Assignment]:
-    """Yield assignments of code variables: one integer dtype for all dtype variables, every round mode apart."""
+    """Yield assignments of code variables: an integer dtype for each dtype variable, no two alike, every round mode."""
     variables = code_variables(rule)
     modes = [v for v in variables if v.kind == "mode"]
     names = _INTEGERS if any(v.kind == "dtype" for v in variables) or _free(rule) else ("INT32",)
-    for name in names:
+    dtypes = [v for v in variables if v.kind == "dtype"]
+    for i, name in enumerate(names):
         for mode in range(len(CODE_MODES)) if modes else (0,):
             codes: Assignment = dict.fromkeys(variables, 0)
-            codes.update({v: DTYPE_CODES[name] for v in variables if v.kind == "dtype"})
+            codes.update({v: DTYPE_CODES[_INTEGERS[(i + k) % len(_INTEGERS)]] for k, v in enumerate(dtypes)})
             codes.update(dict.fromkeys(modes, mode))
             codes[_FREE] = DTYPE_CODES[name]
             if all(code_condition(c, codes) for c in rule.when):
@@ -384,6 +389,9 @@ class _Lane:
             return self._to_float(p, source)
         if source is FP32 and dtype.is_int:
             return self._to_integer(p, dtype)
+        if source.is_int and dtype.is_int:
+            which = [self.codes[a] if isinstance(a, Var) else a for a in p.args[3:5]]
+            return self._function(*which, dtype, source)(self._operand(p.children[0], source))
         raise Unproved(f"a cast of {source.name} to {dtype.name} has no expression here")
 
     def _to_float(self, p: Term, source: DType) -> Exact:
@@ -416,9 +424,10 @@ class _Lane:
         self.solver.add(below <= wide, wide < below + (1 << k), q >= -_LARGEST, q <= _LARGEST)
         return q
 
-    def _function(self, mode: int, saturation: int, dtype: DType) -> Any:
-        sort = self.z3.BitVecSort(dtype.bits)
-        return self.z3.Function(f"convert_{mode}_{saturation}", self.z3.BitVecSort(32), sort)
+    def _function(self, mode: int, saturation: int, dtype: DType, source: DType = FP32) -> Any:
+        """Return a conversion as some function of the source's bits: alike wherever it is written alike."""
+        name = f"{source.name}_{dtype.name}_{mode}_{saturation}"
+        return self.z3.Function(name, self.z3.BitVecSort(source.bits), self.z3.BitVecSort(dtype.bits))
 
 
 def _is_literal(p: Pattern) -> bool:

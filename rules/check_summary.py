@@ -25,8 +25,13 @@ class Verified:
 
     @property
     def needs_proof(self) -> bool:
-        """True for rules about integers and masks."""
-        return to_prove(self.rule)
+        """True for rules about integers and masks, unless their conditions admit no integers."""
+        return to_prove(self.rule) and not self.floats
+
+    @property
+    def floats(self) -> bool:
+        """True where the proof found that the rule is about floats only."""
+        return self.proof is not None and self.proof.floats
 
     @property
     def proved(self) -> bool:
@@ -95,4 +100,6 @@ def kinds_table(found: Sequence[Verified]) -> str:
         f" {others} other rules are proved where their tiles are integers"
     )
     lines += [f"  not proved: {name}: {reason}" for name, reason in lost]
+    floats = [v.rule.name for v in found if v.floats]
+    lines += [f"  about floats only, checked on values: {name}" for name in floats]
     return "\n".join(lines)
