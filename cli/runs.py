@@ -57,6 +57,9 @@ def add(verbs: Verbs) -> None:
     )
     add_lowering_options(p)
     _add_test_options(p)
+    p.add_argument("--within", metavar="HOW", default="exact",
+                   help="how near results have to be: exact, or ulp:N, which the contract contracted needs "
+                   "(default: exact)")  # fmt: skip
 
 
 def _add_entry_options(p: ArgumentParser) -> None:
@@ -164,7 +167,7 @@ def verify(args: Namespace, console: Console) -> int:
     lowered = lowered_of(program, args, console)
     with _workers(args.jobs) as executor:
         options = _test_options(args, console, executor)
-        report = check_lowering(program, lowered=lowered, function=args.function, **options)
+        report = check_lowering(program, lowered=lowered, function=args.function, within=args.within, **options)
     if args.json:
         write(None, json_text(report.to_json()))
     else:

@@ -101,6 +101,26 @@ def test_ulp_contract_and_ranges(tilegg, source):
     assert tilegg("equiv", a, b, "--range", "x").code == 2
 
 
+def test_every_input(tilegg, source):
+    a, b, c = (source(cast_kernel("FP16", "INT8", mode), f"{mode}.py") for mode in ("rint", "round", "trunc"))
+    done = tilegg("equiv", a, a, "--exhaustive")
+    assert done.code == 0 and "every one of 65,536 inputs" in done.out
+    assert tilegg("equiv", a, b, "--exhaustive", "--json").json["cases"] == 65536
+    assert tilegg("equiv", b, c, "--exhaustive", "--range", "x=-0.25:0.25").code == 0
+    wide = source(cast_kernel("FP32", "INT8"), "wide.py")
+    done = tilegg("equiv", wide, wide, "--exhaustive")
+    assert done.code == 1 and "error[TG033]" in done.err
+    done = tilegg("verify", source(cast_kernel("BF16", "INT8"), "bf16.py"), "--arch", "a5", "--exhaustive", "--json")
+    assert done.code == 0 and done.json["functions"][0]["cases"] == 65536
+
+
+def test_processes_share_the_runs(tilegg, source):
+    a, b = source(cast_kernel("FP32", "BF16", "rint"), "a.py"), source(cast_kernel("FP32", "BF16", "round"), "b.py")
+    for words in ((a, a, "--samples", "40"), (a, b, "--samples", "40", "--seed", "2")):
+        assert tilegg("equiv", *words, "--json", "--jobs", "2").out == tilegg("equiv", *words, "--json").out
+    assert tilegg("equiv", a, b, "--jobs", "0").code == 2
+
+
 # -- verify ------------------------------------------------------------------------------------------------
 
 
@@ -145,3 +165,16 @@ def test_a_wrong_lowering_is_caught(tilegg, source, monkeypatch):
     done = tilegg("verify", source(cast_kernel("FP32", "BF16")), "--arch", "a5")
     assert done.code == 1
     assert "differ" in done.out and "expected" in done.out
+
+
+def test_composites_are_put_back(tilegg, source):
+    done = tilegg("verify", source(kernel("FP32", "FP32", "pl.tile.sin(a)")), "--arch", "a5", "--samples", "4")
+    assert done.code == 0
+    assert "apart from 1 composite computed by recipes:" in done.out and "tile.sin by sin." in done.out
+
+
+def test_left_out_roundings_need_a_bound(tilegg, source):
+    words = ("verify", source(kernel("FP32", "FP32", "pl.tile.add(pl.tile.muls(a, 3.1), a)")), "--arch", "a5")
+    assert tilegg(*words, "--contract", "contracted").code == 1
+    assert tilegg(*words, "--contract", "contracted", "--within", "ulp:1").code == 0
+    assert tilegg(*words, "--within", "near").code == 1
