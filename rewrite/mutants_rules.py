@@ -31,8 +31,9 @@ _SPELLING = {
     # Floats that FP32 holds keep their order too; the rule is for integers only since nothing else needs it.
     **{f"cmp.integer.{word}.as-float": "is_integer" for word in ("lt", "le", "gt", "ge")},
 }
-#: Conditions on shapes, which instances of one shape cannot tell apart; ``typed`` binds variables besides.
-_STRUCTURE = ("typed", "planar", "windows")
+#: Conditions on what a target has, and on shapes, which instances of one shape cannot tell apart; ``typed`` binds
+#: variables besides.
+_STRUCTURE = ("typed", "planar", "windows", "offers")
 _X = Var("x", "value")
 
 

@@ -19,7 +19,7 @@ from ..ir.program import Const
 from .check import code_condition, code_variables
 from .check_eval import Assignment, operations_of, scalar_variables
 from .check_words import INTEGER, SAME, Bits, Exact, Unproved, Words
-from .computed import COMPUTED
+from .computed import COMPUTED, asked
 from .facts import FACTS, MAGNITUDE
 from .rule import Condition, Pattern, Rule, Term, Var
 from .terms import CODE_DTYPES, CODE_MODES, DTYPE_CODES, LITERAL, literal_value, signature
@@ -138,21 +138,24 @@ def _literals(rule: Rule, codes: Assignment) -> Iterator[dict[Var, int | float]]
     if not tables:
         yield {}
         return
+    if len(tables) > 1:
+        raise Unproved("literals of several tables have no expression here")
     (c,) = tables
-    table = COMPUTED[c.relation]
-    code = c.args[table.inputs]
-    dtype = CODE_DTYPES[codes[code] if isinstance(code, Var) else int(code)]  # type: ignore[arg-type]
     if c.relation in _SYMBOLIC:
         yield {}
         return
+    row = asked(c, lambda a: codes[a] if isinstance(a, Var) else int(a))
+    dtype = row.kinds[0]
+    if row.table.inputs != 1 or not isinstance(dtype, DType):
+        raise Unproved(f"the literals of {c.relation} have no expression here")
     for exponent in range(-31, 32):
         for number in (2.0**exponent, 2.0**exponent - 1):
             if number == int(number) or dtype.is_float:
                 literal = Const(number if dtype.is_float else int(number), dtype)
-                given = table.function(literal, dtype) if table.inputs == 1 else None
+                given = row.row(literal)
                 if given is not None:
-                    names = (*c.args[: table.inputs], *c.args[table.inputs + 1 :])
-                    yield {v: k.value for v, k in zip(names, (literal, *given)) if isinstance(v, Var)}
+                    names, found = (*row.literals, *row.gives), (literal, *given)
+                    yield {v: k.value for v, k in zip(names, found) if isinstance(v, Var)}
 
 
 #: Tables whose rows are stated as an equation between variables: outputs by inputs.
@@ -390,8 +393,8 @@ class _Lane:
         if source is FP32 and dtype.is_int:
             return self._to_integer(p, dtype)
         if source.is_int and dtype.is_int:
-            which = [self.codes[a] if isinstance(a, Var) else a for a in p.args[3:5]]
-            return self._function(*which, dtype, source)(self._operand(p.children[0], source))
+            mode, saturation = (self.codes[a] if isinstance(a, Var) else a for a in p.args[3:5])
+            return self._function(mode, saturation, dtype, source)(self._operand(p.children[0], source))
         raise Unproved(f"a cast of {source.name} to {dtype.name} has no expression here")
 
     def _to_float(self, p: Term, source: DType) -> Exact:
