@@ -46,15 +46,14 @@ class Subscripts(Calls):
         if len(region.dropped) == len(t.shape):
             return self.emit(f"{space}.read", (base, region.offsets), {}, node, name, written)
         if not region.dropped:
-            operands = (base, region.sizes, region.offsets, None)
-            return self.emit(f"{space}.slice", operands, {}, node, name, written)
+            return self.emit(f"{space}.slice", _slice_of(space, base, region), {}, node, name, written)
         return self._dropping(space, base, region, node, name, written)
 
     def _dropping(
         self, space: str, base: Operand, region: Region, node: Any, name: str | None, written: Type | None
     ) -> Operand:
         """A slice that removes dimensions: a slice, then a reshape."""
-        full = self.emit(f"{space}.slice", (base, region.sizes, region.offsets, None), {}, node, None, None)
+        full = self.emit(f"{space}.slice", _slice_of(space, base, region), {}, node, None, None)
         kept = tuple(s for i, s in enumerate(region.sizes) if i not in region.dropped)
         shape = (index(1), *kept) if space == "tile" and len(kept) < 2 else kept
         return self.emit(f"{space}.reshape", (full, shape), {}, node, name, written)
@@ -203,3 +202,9 @@ def _located(tree: ast.expr, node: ast.AST) -> ast.expr:
     for part in ast.walk(tree):
         ast.copy_location(part, node)
     return tree
+
+
+def _slice_of(space: str, base: Operand, region: Region) -> tuple[Operand, ...]:
+    """Return the operands of a slice; one of a tensor could also drop axes."""
+    operands = (base, region.sizes, region.offsets, None)
+    return operands if space == "tile" else (*operands, None)
