@@ -4,13 +4,14 @@
 # make test-browser    open the HTML report in chromium (CI runs it, too; needs chromium and chromedriver)
 # make bench   the full measurements (long)
 # make check-ptoas PTOAS=/path/to/ptoas    put every emitted file through a real assembler
+# make check-mlir    put the MLIR of scalar functions through mlir-opt-19 and mlir-translate-19, and run it
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
-.PHONY: demo test test-browser check lint bench check-ptoas clean
+.PHONY: demo test test-browser check lint bench check-ptoas check-mlir clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -45,6 +46,11 @@ check: test lint
 
 check-ptoas: $(STAMP)
 	PTOAS="$(PTOAS)" $(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests tests/codegen/check_ptoas.py -q -rs
+
+# Needs LLVM's own tools: apt-get install mlir-19-tools llvm-19
+check-mlir: $(STAMP)
+	command -v mlir-opt-19 mlir-translate-19
+	$(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests tests/codegen/test_scalar_mlir.py -q -rs
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run_all.py

@@ -44,7 +44,7 @@ class Cost:
 
 class _FixedFunction(_FunctionLowering):
     def _solve_anew(self, region: Region) -> Solved:
-        pricer, objective = self.parent.pricer, self.parent.options.objective
+        pricer, objective = self.pricer, self.parent.options.objective
         kept = plain(region, value_sets(region, self.knowledge), pricer)
         p = problem(weights(kept.graph, pricer, objective), kept.graph.roots)
         solution = solve(p)

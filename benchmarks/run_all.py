@@ -28,6 +28,7 @@ RUNS: dict[str, tuple[list[str], list[str]]] = {
     "bench_rules": ([], ["--samples", "200"]),
     "bench_audit": ([], ["--programs", "400", "--no-mutants"]),
     "bench_collectives": ([], ["--schedules", "2", "--ranks", "2", "3"]),
+    "bench_scalars": ([], []),
     "bench_signals": ([], ["--chunks", "1", "2"]),
     "bench_gains": ([], ["--quick"]),
     "bench_convert": (["--samples", "1000000"], ["--samples", "20000"]),

@@ -62,6 +62,11 @@ def check(args: Namespace, console: Console) -> int:
     from .files import write
 
     found, program = examine(args.input, console)
+    unread = [d for d in found if d.code == "TG029"]
+    if program is None and unread and not (args.json or args.sarif):
+        # The assembly is well formed; it only has more than the language has.
+        write(args.output, f"{args.input}: ok (assembly)\n  not read as a program: {unread[0].message}\n")
+        return 0
     signals = None
     if program is not None and all(d.severity != "error" for d in found):
         signals = _signals(program, args, console)
@@ -211,8 +216,16 @@ def _verdict(path: str, problems: Sequence[Diagnostic], program: Program | None,
 def fmt(args: Namespace, console: Console) -> int:
     """Write a program's text anew."""
     from ..ir.text import print_program
-    from .files import write
-    from .programs import load
+    from .files import read_text, write
+    from .programs import assembly, is_assembly, parsed
 
-    write(args.output, print_program(load(args.input, console)))
+    text, name = read_text(args.input, console)
+    if is_assembly(name, text):
+        from ..codegen.pto.api import print_pto
+
+        write(args.output, print_pto(assembly(text, name), locations=False))
+        return 0
+    program, remarks = parsed(text, name)
+    console.report(remarks)
+    write(args.output, print_program(program))
     return 0

@@ -67,6 +67,8 @@ def add_lowering_options(p: ArgumentParser) -> None:
                    help="seconds a region's proof may take (default: 1)")  # fmt: skip
     p.add_argument("--node-limit", metavar="N", type=count, default=_NODES,
                    help=f"e-graph nodes a region may take (default: {_NODES})")  # fmt: skip
+    p.add_argument("--compat", choices=("canonical", "keep"), default="canonical",
+                   help="rewrite the forms kept for hand-written SIMT code (default), or keep them")  # fmt: skip
     p.add_argument("--no-memo", action="store_true", help="solve every region anew, even repeated ones")
 
 
@@ -87,6 +89,7 @@ def lowered_of(
         node_limit=args.node_limit,
         after=_printer(args, console),
         memo=None if args.no_memo else SHARED,
+        compat=args.compat,
     )
     if clock is not None:
         clock.spent.update(result.timings)

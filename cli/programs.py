@@ -22,15 +22,44 @@ def load(path: str, console: Console) -> Program:
 
 def read(path: str, console: Console) -> tuple[Program, list[Diagnostic]]:
     """Return the program of a file or of stdin with its remarks; every diagnostic has a place in it."""
+    return parsed(*read_text(path, console))
+
+
+def parsed(text: str, name: str) -> tuple[Program, list[Diagnostic]]:
+    """Return the program of a text, the language's or assembly, with its remarks."""
     from ..ir.text import parse_with_remarks
 
-    text, name = read_text(path, console)
     try:
+        if is_assembly(name, text):
+            from ..codegen.reading import read_module
+
+            return read_module(assembly(text, name)), []
         return parse_with_remarks(text, name)
     except TileggError as problem:
         start = Span(name, 1, 1, 1, 1)
         placed = [replace(d, span=d.span or start) for d in problem.diagnostics]
         raise TileggError(*placed) from None
+
+
+_FIRST_WORDS = ("module", "builtin.module", "func.func")
+
+
+def is_assembly(name: str, text: str) -> bool:
+    """Tell whether a text is assembly, by the file's name, or by how the text of stdin begins."""
+    if name.endswith((".pto", ".mlir")):
+        return True
+    lines = (line.strip() for line in text.splitlines())
+    first = next((line for line in lines if line and not line.startswith("//")), "")
+    return name == "<stdin>" and first.startswith(_FIRST_WORDS)
+
+
+def assembly(text: str, name: str) -> Any:
+    """Return the verified module of an assembly text; raises TG027 and TG023."""
+    from ..codegen.pto.api import parse_pto, verify_pto
+
+    module = parse_pto(text, name)
+    verify_pto(module)
+    return module
 
 
 class Clock:

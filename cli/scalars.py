@@ -92,8 +92,8 @@ def classification_row(decl: OpDecl) -> dict[str, Any]:
         "name": decl.name, "group": record.group, "domain": record.domain, "capability": record.capability,
         "section": record.section, "types": list(record.types), "packed": list(record.packed), "effect": decl.effect,
         "vpto": record.vpto, "intrinsics": dict(record.intrinsics), "conclusion": record.conclusion,
-        "instead": record.instead, "differences": record.differences, "target_defined": decl.target_defined,
-        "doc": decl.doc,
+        "instead": record.instead, "open": record.open, "differences": record.differences,
+        "target_defined": decl.target_defined, "doc": decl.doc,
     }  # fmt: skip
 
 

@@ -14,13 +14,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from xdsl.dialects.builtin import StringAttr
+
 from ..ir.diagnostics import Diagnostic, error
 from ..ir.levels import INCORE, level_of
 from ..ir.program import Function, Op, Program, walk
 from ..rewrite.markers import with_markers
 from ..rules.target import Target, load_target
+from . import emit_threads
 from .emit_body import Body
 from .emit_calls import Unit, unit_of
+from .mlir_scalars import parameters
 from .pto import api as pto
 from .signals.gate import require_clean
 
@@ -87,12 +91,23 @@ def build_module(
         raise error("TG040", "assembly is written for a target", hint="name one: a2a3, a5")
     machine = load_target(target) if isinstance(target, str) else target
     module = pto.ModuleBuilder(machine.arch)
-    kernels = [f for f in source.functions if not _skipped(f, remarks)]
+    simt = emit_threads.simt_functions(source)
+    kernels = [f for f in source.functions if f.name in simt or not _skipped(f, remarks)]
     if not kernels:
         raise error("TG023", "the program has no in-core function", hint="kernels load tiles: pl.tile.load(...)")
-    unit = unit_of(module, source, kernels)
+    unit = unit_of(module, source, [f for f in kernels if f.name not in simt])
+    most = emit_threads.most_threads(source)
+    unit.vector = emit_threads.needs_vector_backend(kernels)
+    if unit.vector:
+        # The kind is said for the whole: functions of plain arithmetic would leave the assembler no hint of it.
+        module.op.attributes["pto.backend"] = StringAttr("vpto")
+        module.op.attributes["pto.kernel_kind"] = pto.word("kernel_kind", "vector")
     for f in kernels:
-        _emit_function(unit, f, machine)
+        if f.name in simt:
+            _named(f)
+            module.add(emit_threads.simt_function(f, parameters(source.functions), most.get(f.name)))
+        else:
+            _emit_function(unit, f, machine)
     return module.op
 
 
@@ -115,12 +130,16 @@ def _skipped(function: Function, remarks: list[Diagnostic] | None) -> bool:
     return True
 
 
+def _named(function: Function) -> None:
+    if not function.name.isascii():
+        raise error("TG023", f"{function.name!r} is no symbol of the assembler", function.span)
+
+
 def _emit_function(unit: Unit, function: Function, target: Target) -> None:
     if _kind(function) in _CUBE_KINDS:
         raise error("TG023", f"{function.name} is a matrix kernel", function.span,
                     reason="only vector kernels are written as assembly")  # fmt: skip
-    if not function.name.isascii():
-        raise error("TG023", f"{function.name!r} is no symbol of the assembler", function.span)
+    _named(function)
     try:
         Body(unit, function, target).run()
     except RecursionError:

@@ -10,7 +10,8 @@ from xdsl.ir import Attribute
 from ..ir.diagnostics import error
 from ..ir.op import OPS
 from ..ir.program import For, Function, If, Jump, Op, Raw, Return, Scope, Statement, Value, While, Yield, flat_operands
-from ..ir.types import ScalarType, TensorType
+from ..ir.simt import section_grid
+from ..ir.types import PtrType, ScalarType, TensorType
 from ..rules.target import Target
 from . import (
     emit_calls,
@@ -21,6 +22,7 @@ from . import (
     emit_mx,
     emit_scalars,
     emit_special,
+    emit_threads,
     emit_tiles,
     emit_views,
 )
@@ -31,6 +33,8 @@ from .emit_forms import Plan
 from .emit_names import extra_sizes, unbound, use_counts
 from .emit_scopes import INDEX, scalar_type
 from .emit_state import State
+from .mlir_scalars import parameters
+from .mlir_values import mlir_type
 from .pto.api import FunctionBuilder, ptr_type
 
 Handler = Callable[[State, Op], None]
@@ -82,6 +86,7 @@ class Body:
 
     def __init__(self, unit: Unit, function: Function, target: Target) -> None:
         self.function = function
+        self.params = parameters(unit.functions.values())
         for window, extent in unbound(function):
             what = f"the valid extent {extent!r} of {window.name!r} has no value at run time"
             hint = "pass it as a scalar parameter"
@@ -111,6 +116,9 @@ class Body:
                 raise error("TG023", f"the assembler has no {t.dtype.name} (parameter {value.name!r})",
                             self.function.span)  # fmt: skip
             return ptr_type(t.dtype.pto) if isinstance(t, TensorType) else scalar_type(t.dtype)
+        made = mlir_type(t) if isinstance(t, PtrType) else None
+        if made is not None:
+            return made
         raise error("TG023", f"parameter {value.name!r} of type {t} cannot be passed to a kernel", self.function.span)
 
     def run(self) -> None:
@@ -123,6 +131,8 @@ class Body:
         for p in self.function.params:
             if isinstance(p.value.type, ScalarType):
                 state.scalars[p.value.name] = args[p.value.name]
+            elif isinstance(p.value.type, PtrType):
+                state.pointers[p.value.name] = args[p.value.name]
         for p in self.function.params:
             if isinstance(p.value.type, TensorType):
                 ctx = self.contexts.get(p.value.name)
@@ -151,6 +161,8 @@ class Body:
                     self.flow.while_loop(s)
                 case If():
                     self.flow.branch(s)
+                case Scope() if section_grid(s.header) is not None:
+                    emit_threads.emit_section(state, s, self.function, self.params)
                 case Scope():
                     self.statements(s.body.statements)
                 case Return():
@@ -173,6 +185,9 @@ class Body:
     def _op(self, s: Op) -> None:
         state = self.state
         handler = HANDLERS.get(s.name)
+        if handler is None and emit_threads.takes(s):
+            emit_threads.emit_op(state, s, self.function, self.params)
+            return
         if handler is None:
             decl = OPS.get(s.name)
             if decl is None or decl.pto is None or not s.name.startswith("tile."):

@@ -49,11 +49,15 @@ _SPMD = re.compile(r"\.spmd\(")
 
 @dataclass
 class Unit:
-    """What the kernels of a module share: the module, the functions by name, and which of them kernels call."""
+    """What the kernels of a module share: the module, the functions by name, and which of them kernels call.
+
+    ``vector``: the module is for the assembler's vector backend.
+    """
 
     module: ModuleBuilder
     functions: Mapping[str, Function] = field(default_factory=dict)
     called: frozenset[str] = frozenset()
+    vector: bool = False
 
 
 def unit_of(module: ModuleBuilder, program: Program, kernels: Sequence[Function]) -> Unit:

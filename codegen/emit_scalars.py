@@ -326,6 +326,11 @@ def cast(state: Scopes, s: Op) -> SSAValue:
     return convert(state, scalar_operand(state, source, src), src, dst, s.attrs.get("mode", "none"), clamp=True)
 
 
+def wrap(state: Scopes, s: Op) -> SSAValue:
+    src: DType = s.operands[0].type.dtype  # type: ignore[union-attr]
+    return convert(state, scalar_operand(state, s.operands[0], src), src, s.result.type.dtype)  # type: ignore[union-attr]
+
+
 HANDLERS: dict[str, Callable[[Scopes, Op], SSAValue]] = {
     **dict.fromkeys(_BINARY, binary),
     **{f"scalar.{how}": compare for how in _CMPI},
@@ -333,6 +338,7 @@ HANDLERS: dict[str, Callable[[Scopes, Op], SSAValue]] = {
     "scalar.mod": modulo,
     "scalar.neg": negate,
     "scalar.cast": cast,
+    "scalar.wrap": wrap,
     "scalar.rem": remainder,
     "scalar.bit_not": invert,
     "scalar.select": choose,

@@ -104,6 +104,8 @@ class State(Scopes):
         #: Tiles under a dtype that the assembler cannot give their storage; they can only be stored.
         self.relabelled: dict[str, TileRef] = {}
         self.tensors: dict[str, TensorRef] = {}
+        #: Pointers of the language, for accesses element by element.
+        self.pointers: dict[str, SSAValue] = {}
         #: Results that are to be produced in a given tile instead of a new one.
         self.places: dict[str, TileRef] = {}
         #: Roots of the storage that has several names.

@@ -127,9 +127,11 @@ class Emitter:
     # -- operations --------------------------------------------------------------------------------------
 
     def operation(self, s: Op) -> str:
-        from .llvm_casts import cast
+        from .llvm_casts import cast, wrap
         from .llvm_ops import HANDLERS
 
+        if s.name == "scalar.wrap":
+            return wrap(self, s)
         if s.name == "scalar.cast":
             return cast(self, s)
         handler = HANDLERS.get(s.name)

@@ -91,3 +91,9 @@ def _int_to_int(e: Emitter, x: str, src: DType, dst: DType) -> str:
     if low > int(src.min_value):
         x = e.call("llvm.smax", src, x, str(low))
     return e.resized(x, src, dst)
+
+
+def wrap(e: Emitter, s: Op) -> str:
+    """``scalar.wrap``: the low bits."""
+    src = e.type_of(s.operands[0])
+    return e.resized(e.operand(s.operands[0], src), src, e.scalar(s.result.type))

@@ -100,6 +100,9 @@ def divide(e: MlirFunction, s: Op) -> SSAValue:
         if what != "div":
             e.fail("is not written for floats")
         return e.binary(arith.DivfOp, a, b)
+    known = s.operands[1].value if isinstance(s.operands[1], Const) else None
+    if known not in (None, 0, -1):
+        return _divided(e, what, dtype, a, b)
     zero = e.const(0, dtype)
     is_zero = e.compare("eq", b, zero)
     special = e.binary(arith.OrIOp, is_zero, e.compare("eq", b, e.const(-1, dtype))) if dtype.signed else is_zero
@@ -108,19 +111,41 @@ def divide(e: MlirFunction, s: Op) -> SSAValue:
     if dtype.signed:
         # Over -1 the negated dividend, which wraps where the quotient would overflow.
         quotient = e.select(special, e.binary(arith.SubiOp, zero, a), quotient)
+    return e.select(is_zero, zero, _rounded(e, what, dtype, a, b, quotient))
+
+
+def _divided(e: MlirFunction, what: str, dtype: DType, a: SSAValue, b: SSAValue) -> SSAValue:
+    """Quotient or remainder by a divisor that is neither 0 nor -1."""
+    if what == "rem":
+        return e.binary(arith.RemSIOp if dtype.signed else arith.RemUIOp, a, b)
+    return _rounded(e, what, dtype, a, b, e.binary(arith.DivSIOp if dtype.signed else arith.DivUIOp, a, b))
+
+
+def _rounded(
+    e: MlirFunction, what: str, dtype: DType, a: SSAValue, b: SSAValue, quotient: SSAValue
+) -> SSAValue:  # fmt: skip
+    """Return what is asked for, by the truncated quotient."""
+    if what == "div" or (what == "floordiv" and not dtype.signed):
+        return quotient
+    zero = e.const(0, dtype)
     rest = e.binary(arith.SubiOp, a, e.binary(arith.MuliOp, quotient, b))
     if what in ("floordiv", "mod") and dtype.signed:
         unlike = e.compare("slt", e.binary(arith.XOrIOp, rest, b), zero)
         astray = e.binary(arith.AndIOp, unlike, e.compare("ne", rest, zero))
-        rest = e.select(astray, e.binary(arith.AddiOp, rest, b), rest)
-        quotient = e.select(astray, e.binary(arith.SubiOp, quotient, e.const(1, dtype)), quotient)
-    return e.select(is_zero, zero, quotient if what in ("div", "floordiv") else rest)
+        if what == "floordiv":
+            return e.select(astray, e.binary(arith.SubiOp, quotient, e.const(1, dtype)), quotient)
+        return e.select(astray, e.binary(arith.AddiOp, rest, b), rest)
+    return rest
 
 
 def shift(e: MlirFunction, s: Op) -> SSAValue:
     dtype = e.dtype_of(s.result)
     a, n = _pair(e, s, dtype)
-    cls, zero = _ARITH[_named(s, dtype)], e.const(0, dtype)
+    cls = _ARITH[_named(s, dtype)]
+    known = s.operands[1].value if isinstance(s.operands[1], Const) else None
+    if isinstance(known, int) and 0 <= known < dtype.bits:
+        return e.binary(cls, a, n)
+    zero = e.const(0, dtype)
     inside = e.compare("ult", n, e.const(dtype.bits, dtype))
     if cls is not arith.ShRSIOp:
         return e.select(inside, e.binary(cls, a, e.select(inside, n, zero)), zero)
@@ -198,6 +223,12 @@ def _between_integers(e: MlirFunction, x: SSAValue, src: DType, dst: DType) -> S
     return e.resized(x, src, dst)
 
 
+def wrap(e: MlirFunction, s: Op) -> SSAValue:
+    """``scalar.wrap``: the low bits."""
+    src = e.dtype_of(s.operands[0])
+    return e.resized(e.read(s.operands[0], src), src, e.dtype_of(s.result))
+
+
 HANDLERS: dict[str, Callable[[MlirFunction, Op], SSAValue]] = {
     **{f"scalar.{n}": instruction for n in ("add", "sub", "mul", "bit_and", "bit_or", "bit_xor")},
     **{f"scalar.{n}": compare for n in ("eq", "ne", "lt", "le", "gt", "ge")},
@@ -213,4 +244,5 @@ HANDLERS: dict[str, Callable[[MlirFunction, Op], SSAValue]] = {
     "scalar.shr": shift,
     "scalar.select": choose,
     "scalar.cast": cast,
+    "scalar.wrap": wrap,
 }

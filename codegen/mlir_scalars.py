@@ -5,6 +5,7 @@ Made without the LLVM IR emitter; both take instructions and intrinsics from the
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from io import StringIO
 from typing import Any, NoReturn
 
@@ -21,25 +22,38 @@ from ..ir.dtypes import BOOL, INDEX, INT64, DType
 from ..ir.op import OPS
 from ..ir.types import ScalarType
 from .mlir_values import INDEX_TYPE, constant, dtype_type, intrinsic, mlir_type, named
+from .pto.api import location_of
 
 
 def emit_mlir(program: ir.Program | ir.Function) -> str:
     """Return the MLIR module text of scalar and SIMT functions. Raises TG023 for what has no form there."""
     functions = (program,) if isinstance(program, ir.Function) else program.functions
-    module = ModuleOp([MlirFunction(f).build() for f in functions])
+    params = parameters(functions)
+    module = ModuleOp([MlirFunction(f, params).build() for f in functions])
     out = StringIO()
     Printer(stream=out).print_op(module)
     return out.getvalue() + "\n"
 
 
+def parameters(functions: Iterable[ir.Function]) -> dict[str, tuple[DType | None, ...]]:
+    """Return the dtypes of every function's scalar parameters (``None``: pointers)."""
+    return {
+        f.name: tuple(p.value.type.dtype if isinstance(p.value.type, ScalarType) else None for p in f.params)
+        for f in functions
+    }
+
+
 class MlirFunction:
     """Builds one function."""
 
-    def __init__(self, f: ir.Function) -> None:
+    def __init__(self, f: ir.Function, params: Mapping[str, tuple[DType | None, ...]]) -> None:
         self.f = f
+        #: Dtypes of the parameters of the functions of the module.
+        self.params = params
         self.values: dict[str, SSAValue] = {}
         self.block = Block()
         self.at: Any = None
+        self._constants: dict[tuple[Block, str, str], SSAValue] = {}
 
     def fail(self, why: str) -> NoReturn:
         name = f"{self.at.name}: " if isinstance(self.at, ir.Op) else ""
@@ -56,6 +70,8 @@ class MlirFunction:
         made = func.FuncOp(self.f.name, kind, Region(self.block))
         if is_entry(self.f):
             made.attributes["pto.simt_entry"] = UnitAttr()
+        if self.f.span is not None:
+            made.location = location_of(self.f.span)
         return made
 
     # -- pieces ------------------------------------------------------------------------------------------
@@ -67,12 +83,26 @@ class MlirFunction:
         return found
 
     def add(self, op: Operation) -> SSAValue:
-        """Append an operation and return its result."""
+        """Append an operation, with the place of the statement it is for, and return its result."""
+        span = getattr(self.at, "span", None)
+        if span is not None:
+            op.location = location_of(span)
         self.block.add_op(op)
         return op.results[0] if op.results else None  # type: ignore[return-value]
 
+    def named(self, results: Iterable[ir.Value], values: Iterable[SSAValue]) -> None:
+        """Let results be known by their names."""
+        for r, v in zip(results, values):
+            v.name_hint = r.name
+            self.values[r.name] = v
+
     def const(self, value: int | float | bool, dtype: DType) -> SSAValue:
-        return self.add(constant(value, dtype))
+        """Return a literal, made once in a block."""
+        key = (self.block, repr(value), dtype.name)
+        found = self._constants.get(key)
+        if found is None:
+            found = self._constants[key] = self.add(constant(value, dtype))
+        return found
 
     def dtype_of(self, o: Any) -> DType:
         t = getattr(o, "type", None)
@@ -143,15 +173,15 @@ class MlirFunction:
                 case ir.Return(operands=operands) if top:
                     values = [self.read(o, self.dtype_of(o)) for o in operands]
                     results = [v.type for v in values]
-                    self.block.add_op(func.ReturnOp(*values))
+                    self.add(func.ReturnOp(*values))
                     ended = True
                 case ir.Yield(operands=operands):
-                    self.block.add_op(scf.YieldOp(*(self.read(o, self.dtype_of(o)) for o in operands)))
+                    self.add(scf.YieldOp(*(self.read(o, self.dtype_of(o)) for o in operands)))
                     ended = True
                 case _:
                     self.statement(s)
         if not ended:
-            self.block.add_op(func.ReturnOp() if top else scf.YieldOp())
+            self.add(func.ReturnOp() if top else scf.YieldOp())
         return results
 
     def statement(self, s: ir.Statement) -> None:
@@ -183,10 +213,11 @@ class MlirFunction:
     def branch(self, s: ir.If) -> None:
         when = self.read(s.cond, BOOL)
         types = [self.typed(r.type) for r in s.results]
-        then, orelse = (Region(self.inside(b, [], [])) for b in (s.then, s.orelse))
+        then = Region(self.inside(s.then, [], []))
+        orelse = Region(self.inside(s.orelse, [], [])) if s.orelse.statements else Region()
         made = scf.IfOp(when, types, then, orelse)
-        self.block.add_op(made)
-        self.values.update((r.name, v) for r, v in zip(s.results, made.results))
+        self.add(made)
+        self.named(s.results, made.results)
 
     def loop(self, s: ir.For) -> None:
         low, high, step = (self.read(b, INDEX) for b in s.bounds)
@@ -201,8 +232,8 @@ class MlirFunction:
         self.statements(s.body)
         self.block = outer
         op = scf.ForOp(low, high, step, inits, Region(made))
-        self.block.add_op(op)
-        self.values.update((r.name, v) for r, v in zip(s.results, op.results))
+        self.add(op)
+        self.named(s.results, op.results)
 
     # -- operations --------------------------------------------------------------------------------------
 
@@ -211,6 +242,9 @@ class MlirFunction:
         from .mlir_simt import emit_simt, is_simt
 
         made: SSAValue | None
+        if s.name == "call":
+            self.call_function(s)
+            return
         if s.name in HANDLERS:
             made = HANDLERS[s.name](self, s)
         elif is_simt(s):
@@ -218,8 +252,23 @@ class MlirFunction:
         else:
             made = self.by_record(s)
         if s.results and made is not None:
-            made.name_hint = s.result.name
+            if made.name_hint is None:
+                made.name_hint = s.result.name
             self.values[s.result.name] = made
+
+    def call_function(self, s: ir.Op) -> None:
+        """Call another function of the module with scalars and pointers."""
+        name = str(s.attrs["callee"])
+        wanted = self.params.get(name, ())
+        given: list[SSAValue] = []
+        for o, dtype in zip(s.operands, wanted):
+            if dtype is None and getattr(o, "name", None) in self.values:
+                given.append(self.values[o.name])  # type: ignore[union-attr]
+            else:
+                given.append(self.read(o, dtype or self.dtype_of(o)))
+        made = func.CallOp(name, given, [self.typed(r.type) for r in s.results])
+        self.add(made)
+        self.named(s.results, made.results)
 
     def by_record(self, s: ir.Op) -> SSAValue:
         """The intrinsic that the operation's record names."""

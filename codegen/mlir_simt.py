@@ -2,84 +2,24 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
-from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.irdl import (
-    IRDLOperation,
-    irdl_op_definition,
-    lazy_traits_def,
-    opt_prop_def,
-    region_def,
-    var_operand_def,
-    var_result_def,
-)
-from xdsl.printer import Printer
-from xdsl.traits import NoTerminator
+from xdsl.dialects.builtin import FlatSymbolRefAttr, StringAttr
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ..ir.dtypes import INDEX, INT32, INT64
-from ..ir.op import OPS, Kind
+from ..ir.op import OPS, Call, Kind
 from ..ir.ops.simt_collectives import COMBINES
 from ..ir.program import Op, Scope
 from ..ir.simt import section_grid
-from ..ir.types import PtrType, ScalarType
+from ..ir.types import PtrType, ScalarType, TensorType, Type
 from .mlir_scalars import MlirFunction
 from .mlir_values import dtype_type
-from .pto.base import type_text
-
-
-class SimtOp(IRDLOperation):
-    """An operation printed by a template: ``{0}`` operands, ``{t0}`` their types, ``{r}`` the result's type."""
-
-    TEMPLATE: ClassVar[str] = ""
-    args = var_operand_def()
-    res = var_result_def()
-    words = opt_prop_def(StringAttr)
-
-    def print(self, printer: Printer) -> None:
-        words = self.words.data if self.words is not None else ""
-        names = [_text_of(printer, v) for v in self.args]
-        types = {f"t{i}": type_text(v.type) for i, v in enumerate(self.args)}
-        result = type_text(self.res[0].type) if self.res else ""
-        all_names, all_types = ", ".join(names), ", ".join(types.values())
-        text = self.TEMPLATE.format(*names, **types, r=result, w=words, all=all_names, types=all_types)
-        printer.print_string(text)
-
-
-def _text_of(printer: Printer, v: SSAValue) -> str:
-    from io import StringIO
-
-    kept, out = printer.stream, StringIO()
-    printer.stream = out
-    printer.print_ssa_value(v)
-    printer.stream = kept
-    return out.getvalue()
-
-
-_MEMORY = {
-    "load": " {0}[{1}]{w} : {t0} -> {r}", "ldg": " {0}[{1}]{w} : {t0} -> {r}", "load_scalar": " {0}[{1}] : {t0} -> {r}",
-    "store": " {0}, {1}[{2}] : {t1}, {t0}", "stg": " {0}, {1}[{2}]{w} : {t1}, {t0}",
-    "store_scalar": " {0}, {1}[{2}] : {t1}, {t0}", "addptr": " {0}, {1} : {t0} -> {r}",
-}  # fmt: skip
-
-
-@cache
-def _class(name: str, operands: int, results: int) -> type[SimtOp]:
-    short = name.removeprefix("pto.")
-    template = _MEMORY.get(short)
-    if template is None:
-        template = (" {all}" if operands else "") + "{w}"
-        if operands or results:
-            template += " : " + ("{types}" if operands else "") + (" -> " if operands and results else "")
-            template += "{r}" if results else ""
-    made = type(f"Simt_{short}_{operands}", (SimtOp,), {"name": name})
-    defined: Any = irdl_op_definition(made)
-    defined.TEMPLATE = template
-    return defined  # type: ignore[no-any-return]
-
+from .pto.api import OPS as PTO_OPS
+from .pto.simt import number
+from .pto.types import PtrSpec
+from .pto.types import PtrType as PtoPointer
 
 #: Operations whose integers need a word for their sign.
 _SIGNED = frozenset(
@@ -103,19 +43,50 @@ def emit_simt(e: MlirFunction, s: Op) -> SSAValue | None:
     if s.name == "pto.simt_launch":
         _launch(e, s)
         return None
-    if s.name in _STACK or (s.name in ("scalar.load", "scalar.store") and _on_stack(s)):
+    if s.name in _STACK or (s.name in ("scalar.load", "scalar.store", "pto.addptr") and _on_stack(s)):
         return _stack(e, s)
     name = {"scalar.load": "pto.load", "scalar.store": "pto.store"}.get(s.name, s.name)
+    if name in _VECTOR and _packed(s):
+        return _vector(e, s, name)
     decl = OPS[s.name]
     operands = [_operand(e, p.name, p.kind, o, s) for p, o in zip(decl.operand_params, s.operands) if o is not None]
-    results = [e.typed(r.type) for r in s.results]
-    words = _words(e, name, s)
-    cls = _class(name, len(operands), len(results))
-    made: Operation = cls.create(
-        operands=operands, result_types=results, properties={"words": StringAttr(words)} if words else {}
-    )
-    e.block.add_op(made)
-    return made.results[0] if made.results else None
+    if name == "pto.store_scalar":
+        operands = [operands[1], operands[2], operands[0]]
+    given: list[Type | None] = [r.type for r in s.results] or [_unread(s)]
+    results = [e.typed(t) for t in given if t is not None]
+    made = PTO_OPS[name].create(operands=operands, result_types=results, properties=_properties(name, s))
+    return e.add(made)
+
+
+def _unread(s: Op) -> Type | None:
+    """Return the type of a result that nothing reads: the assembler's operations give it all the same."""
+    decl = OPS[s.name]
+    return decl.result(Call(decl, s.operands, {**decl.defaults, **s.attrs}, s.span))
+
+
+_VECTOR = ("pto.load", "pto.store", "pto.ldg", "pto.stg")
+
+
+def _packed(s: Op) -> bool:
+    """Return whether an access is to two contiguous elements."""
+    value = s.result.type if s.results else getattr(s.operands[0], "type", None)
+    return isinstance(value, ScalarType) and bool(value.dtype.packed_of)
+
+
+def _vector(e: MlirFunction, s: Op, name: str) -> SSAValue | None:
+    """Two contiguous elements: the pointer moves there and becomes one to pairs."""
+    stores = not s.results
+    value, ptr, offset = (s.operands[0], *s.operands[1:3]) if stores else (None, *s.operands[:2])
+    t = e.typed(s.result.type if s.results else value.type)  # type: ignore[union-attr]
+    start = e.values[ptr.name]  # type: ignore[union-attr]
+    assert isinstance(start.type, PtoPointer)
+    place = e.add(PTO_OPS["pto.addptr"].create(operands=[start, e.read(offset, INDEX)], result_types=[start.type]))
+    pairs = PtoPointer(PtrSpec(t, start.type.data.space))
+    view = e.add(PTO_OPS["pto.castptr"].create(operands=[place], result_types=[pairs]))
+    zero = e.const(0, INDEX)
+    operands = [e.read(value, e.dtype_of(value)), view, zero] if stores else [view, zero]
+    properties = _properties(name, s)
+    return e.add(PTO_OPS[name].create(operands=operands, result_types=[] if stores else [t], properties=properties))
 
 
 def _on_stack(s: Op) -> bool:
@@ -137,9 +108,11 @@ def _stack(e: MlirFunction, s: Op) -> SSAValue | None:
         e.fail("the access has no form here")
     at = e.resized(e.read(offset, INDEX), INDEX, INT64)
     place = e.add(llvm.GEPOp(e.values[ptr.name], [llvm.GEP_USE_SSA_VAL], element, [at]))  # type: ignore[union-attr]
+    if s.name == "pto.addptr":
+        return place
     if not stores:
         return e.add(llvm.LoadOp(place, element))
-    e.block.add_op(llvm.StoreOp(e.read(s.operands[0], t.dtype), place))
+    e.add(llvm.StoreOp(e.read(s.operands[0], t.dtype), place))
     return None
 
 
@@ -161,61 +134,35 @@ def _operand(e: MlirFunction, name: str, kind: Kind, o: Any, s: Op) -> SSAValue:
     return e.read(o, dtype)
 
 
-def _words(e: MlirFunction, name: str, s: Op) -> str:
-    attrs = s.attrs
+def _properties(name: str, s: Op) -> dict[str, Attribute]:
+    """Return the words and numbers an operation carries."""
+    attrs, found = s.attrs, dict[str, Attribute]()
     if name == "pto.convert":
-        parts = [f"round({attrs.get('rounding', 'r')})", attrs.get("saturation", "nosat"), attrs.get("signedness", "")]
-        return "".join(f" {p}" for p in parts if p)
-    text = "".join(f" {key}({attrs[key]})" for key in ("l1cache", "l2cache") if attrs.get(key))
-    if name in _SIGNED:
-        t = s.result.type if s.results else None
-        if isinstance(t, ScalarType) and t.dtype.is_int:
-            text += " signed" if t.dtype.signed else " unsigned"
-    if name.startswith("pto.shuffle_"):
-        text += f" {{width = {attrs.get('width', 32)} : i32}}"
+        found["rounding"] = StringAttr(str(attrs.get("rounding", "r")))
+        found["saturation"] = StringAttr(str(attrs.get("saturation", "nosat")))
+        if attrs.get("signedness"):
+            found["signedness"] = StringAttr(str(attrs["signedness"]))
+    found.update((key, StringAttr(str(attrs[key]))) for key in ("l1cache", "l2cache") if attrs.get(key))
+    t = s.result.type if s.results else _unread(s) if name in _SIGNED or name.startswith("pto.atomic_") else None
+    if isinstance(t, ScalarType) and t.dtype.is_int and name in _SIGNED:
+        found["signedness"] = StringAttr("signed" if t.dtype.signed else "unsigned")
+    elif isinstance(t, ScalarType) and t.dtype.kind == "uint" and name.startswith("pto.atomic_"):
+        found["signedness"] = StringAttr("unsigned")
+    if name.startswith("pto.shuffle_") and attrs.get("width", 32) != 32:
+        found["width"] = number(int(attrs["width"]), 32)
     if name in ("pto.keep", "pto.resume"):
-        text += f" {{slot = {attrs.get('slot', 0)}}}"
-    return text
-
-
-@irdl_op_definition
-class LaunchOp(IRDLOperation):
-    """``pto.simt_launch @body<<<%x, %y, %z>>>(...) : (...) -> ()``."""
-
-    name = "pto.simt_launch"
-    args = var_operand_def()
-    callee = opt_prop_def(SymbolRefAttr)
-
-    def print(self, printer: Printer) -> None:
-        names = [_text_of(printer, v) for v in self.args]
-        types = ", ".join(type_text(v.type) for v in self.args[3:])
-        assert self.callee is not None
-        target = self.callee.root_reference.data
-        printer.print_string(f" @{target}<<<{', '.join(names[:3])}>>>({', '.join(names[3:])}) : ({types}) -> ()")
-
-
-@irdl_op_definition
-class SectionOp(IRDLOperation):
-    """``pto.section.simt <<<x, y, z>>> { ... }``, or ``pto.section.vector { ... }``."""
-
-    name = "pto.section"
-    kind = opt_prop_def(StringAttr)
-    body = region_def()
-    traits = lazy_traits_def(lambda: (NoTerminator(),))
-
-    def print(self, printer: Printer) -> None:
-        assert self.kind is not None
-        printer.print_string(f".{self.kind.data} ")
-        printer.print_region(self.body, print_empty_block=False)
+        found["slot"] = number(int(attrs.get("slot", 0)))
+    return found
 
 
 def section(e: MlirFunction, s: Scope) -> None:
     """Append an explicit section; a SIMT section must have literal sizes."""
     sizes = section_grid(s.header)
+    properties: dict[str, Attribute] = {}
     if sizes is not None:
         if not all(n.isdigit() for n in sizes):
             e.fail("the sizes of a SIMT section must be literals")
-        kind = f"simt <<<{', '.join([*sizes, '1', '1'][:3])}>>>"
+        kind, properties["sizes"] = "simt", StringAttr(", ".join([*sizes, "1", "1"][:3]))
     elif s.header in ("pl.section_vector()", "pl.section_cube()"):
         kind = s.header.removeprefix("pl.section_").removesuffix("()")
     else:
@@ -224,20 +171,21 @@ def section(e: MlirFunction, s: Scope) -> None:
     for inner in s.body.statements:
         e.statement(inner)
     made, e.block = e.block, outer
-    e.block.add_op(SectionOp.create(regions=[Region(made)], properties={"kind": StringAttr(kind)}))
+    e.at = s
+    e.add(PTO_OPS[f"pto.section.{kind}"].create(regions=[Region(made)], properties=properties))
 
 
 def _launch(e: MlirFunction, s: Op) -> None:
     grid, *arguments = s.operands
     sizes = [e.read(o, INT32) for o in grid]  # type: ignore[union-attr]
     sizes += [e.const(1, INT32) for _ in range(3 - len(sizes))]
-    given = []
+    given: list[SSAValue] = []
     for o in arguments:
         if o is None:
             continue
         t = getattr(o, "type", None)
-        given.append(e.values[o.name] if isinstance(t, PtrType) else e.read(o, e.dtype_of(o)))  # type: ignore[union-attr]
-    callee = SymbolRefAttr(str(s.attrs["callee"]))
-    e.block.add_op(LaunchOp.create(operands=[*sizes, *given], properties={"callee": callee}))
-
-
+        wanted = e.params.get(str(s.attrs["callee"]), ())
+        dtype = wanted[len(given)] if len(given) < len(wanted) else None
+        given.append(e.values[o.name] if isinstance(t, PtrType | TensorType) else e.read(o, dtype or e.dtype_of(o)))  # type: ignore[union-attr]
+    callee = FlatSymbolRefAttr(str(s.attrs["callee"]))
+    e.add(PTO_OPS["pto.simt_launch"].create(operands=[*sizes, *given], properties={"callee": callee}))

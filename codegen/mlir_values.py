@@ -25,6 +25,8 @@ from ..ir.convert import decode, encode
 from ..ir.dtypes import BOOL, DTYPES, INDEX, DType
 from ..ir.types import PtrType as PointerType
 from ..ir.types import ScalarType, Type
+from .pto.elements import ELEMENTS, PAIR_TYPES
+from .pto.intrinsics import CallIntrinsicOp
 from .pto.types import PtrSpec, PtrType
 
 I1, I32, I64, INDEX_TYPE = IntegerType(1), IntegerType(32), IntegerType(64), IndexType()
@@ -41,8 +43,17 @@ def mlir_type(t: Type) -> Attribute | None:
     return dtype_type(t.dtype)
 
 
+#: Packed pairs with a type of their own, and the elements that only pairs have.
+_OWN_PAIRS = {"HF8X2": "!pto.hif8x2", "FP4X2": "!pto.f4E2M1x2", "FP4E1M2X2": "!pto.f4E1M2x2"}
+_PAIRED = {"FP8E4M3FNX2": "f8E4M3FN", "FP8E5M2X2": "f8E5M2"}
+
+
 def dtype_type(dtype: DType) -> Attribute | None:
     """Return the signless type of a dtype."""
+    if dtype.name in _OWN_PAIRS:
+        return PAIR_TYPES[_OWN_PAIRS[dtype.name]]
+    if dtype.name in _PAIRED:
+        return VectorType(ELEMENTS[_PAIRED[dtype.name]], [2])
     if dtype.packed_of:
         inner = dtype_type(DTYPES[dtype.packed_of])
         return None if inner is None else VectorType(inner, [2])
@@ -82,7 +93,7 @@ def named(
 def saturating(name: str, result: IntegerType, operand: SSAValue) -> Operation:
     """Return a saturating conversion of an f32, called by its full name: MLIR 19 cannot translate its operation."""
     full = StringAttr(f"{name}.i{result.width.data}.f32")
-    return named("llvm.call_intrinsic", [operand], [result], {"intrin": full})
+    return CallIntrinsicOp.create(operands=[operand], result_types=[result], properties={"intrin": full})
 
 
 def intrinsic(name: str, result: Attribute, *operands: SSAValue) -> Operation:

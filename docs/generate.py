@@ -26,8 +26,8 @@ from tilegg.ir import ops as _ops  # noqa: F401  (registers the operations)
 from tilegg.ir.diagnostics import CODES
 from tilegg.ir.op import OPS
 from tilegg.rewrite import engine as _engine  # noqa: F401  (registers the rules)
+from tilegg.rules.check_scalars import is_scalar_rule
 from tilegg.rules.rule import CONTRACTS, RULES
-from tilegg.rules.scalars import SCALAR_RULES
 from tilegg.rules.target import target_names
 
 ROOT = Path(__file__).parent.parent
@@ -172,7 +172,7 @@ def scalar_table(match: re.Match[str]) -> str:
             lines.append(f"| `{r['instead']}` | `{r['name']}` | {types_text(r['types'])} | {r['differences']} |")
     elif kind == "rules":
         lines += ["| rule | equation | because |", "|---|---|---|"]
-        lines += [f"| `{r.name}` | `{r.equation}` | {r.reason} |" for r in SCALAR_RULES.values()]
+        lines += [f"| `{r.name}` | `{r.equation}` | {r.reason} |" for r in RULES.values() if is_scalar_rule(r)]
     else:
         lines += _layers(rows, intrinsics_text, types_text)
     return "\n".join([*lines, "<!-- end -->"])
@@ -188,15 +188,16 @@ def _layers(rows: list[dict[str, Any]], intrinsics: Any, types: Any) -> list[str
     for title, groups in LAYERS.items():
         plain = title == "Scalar operations"
         target = title.startswith("Target")
-        head = "operation | group | domain | needs | types | packed | effect | LLVM | conclusion | differences"
-        lines += ["", f"### {title}", "", f"| {head} |", "|" + "---|" * 10]
+        head = "operation | group | domain | needs | types | packed | effect | LLVM | conclusion | differences | open"
+        lines += ["", f"### {title}", "", f"| {head} |", "|" + "---|" * 11]
         for r in sorted(rows, key=lambda r: (r["group"], r["name"])):
             if r["group"] not in groups or (plain and not r["name"].startswith("scalar.")):
                 continue
             if target and not r["name"].startswith("pto."):
                 continue
             cells = (f"`{r['name']}`", r["group"], r["domain"], r["capability"], types(r["types"]),
-                     " ".join(r["packed"]), r["effect"], intrinsics(r), r["conclusion"], r["differences"])  # fmt: skip
+                     " ".join(r["packed"]), r["effect"], intrinsics(r), r["conclusion"], r["differences"],
+                     r["open"])  # fmt: skip
             lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -222,9 +223,31 @@ def generated() -> dict[Path, str]:
     return out
 
 
+#: A test that a page names: its file, or (None) the file named before it.
+TEST = re.compile(r"`(?:(tests/[\w/]+\.py)::)?(test_\w+)`")
+
+
+def missing_tests() -> list[str]:
+    """Return the tests that pages name and that do not exist."""
+    missing: list[str] = []
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        file = ""
+        for line in path.read_text().splitlines():
+            for named, test in TEST.findall(line):
+                file = named or file
+                source = ROOT / file
+                if not file or not source.exists() or f"def {test}(" not in source.read_text():
+                    missing.append(f"docs/{path.name}: there is no {file}::{test}")
+    return missing
+
+
 def main() -> int:
     os.chdir(ROOT)
     os.environ["NO_COLOR"] = "1"
+    missing = missing_tests()
+    if missing:
+        print("\n".join(missing))
+        return 1
     stale = [p for p, text in generated().items() if not p.exists() or p.read_text() != text]
     if "--check" in sys.argv:
         for path in stale:

@@ -167,9 +167,12 @@ def alternatives(
     if instruction.region < 0:
         return []
     result = function.regions[instruction.region]
-    pricer = pricer_for(lowered.target, lowered.contract == "exact")
-    finder = _Alternatives(lowered, result, pricer, instruction.eclass)
-    return finder.find()[:k]
+    pricer = pricer_for(lowered.target, lowered.contract == "exact", result.scalars)
+    found = _Alternatives(lowered, result, pricer, instruction.eclass).find()
+    if not instruction.count:
+        # Forms of a scalar that cost alike, or belong to another kind of code, are of no interest.
+        found = [a for a in found if a.extra is not None and a.extra.rank("cycles") != (0, 0, 0)]
+    return found[:k]
 
 
 class _Alternatives:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from ..ir.diagnostics import Diagnostic, TileggError, error
+from ..ir.domains import SIMT, contexts, domain_problems
 from ..ir.program import (
     Block,
     Carried,
@@ -32,6 +33,8 @@ from ..ir.program import (
     defined,
     walk,
 )
+from ..ir.simt import section_grid
+from ..ir.simt_expand import expand_collectives
 from ..rewrite.engine import Budget
 from ..rewrite.expand import expand
 from ..rewrite.graph import Graph
@@ -50,7 +53,7 @@ from .footprint import require_room
 from .ilp import solve_exact
 from .lowered import FunctionReport, Instruction, Lowered, RegionResult, Totals
 from .memo import SHARED, Memo, Solved, region_key
-from .price import OBJECTIVES, Objective, Price, Pricer, Refusal, pricer_for
+from .price import COMPATS, OBJECTIVES, Compat, Level, Objective, Price, Pricer, Refusal, Scalars, pricer_for
 from .rebuild import Builder, recipe
 
 CONTRACTS = ("exact", "faithful", "contracted")
@@ -67,6 +70,8 @@ class Options:
     budget: Budget = field(default_factory=Budget)
     after: Callable[[str, Any], None] | None = None
     memo: Memo | None = SHARED
+    level: Level | None = None
+    compat: Compat = "canonical"
 
 
 def lower(
@@ -80,6 +85,7 @@ def lower(
     node_limit: int = 200_000,
     after: Callable[[str, Any], None] | None = None,
     memo: Memo | None = SHARED,
+    compat: Compat = "canonical",
 ) -> Lowered:
     """Return the cheapest legal form of a program on a target.
 
@@ -87,15 +93,18 @@ def lower(
     instructions or accuracy. ``contract``: faithful (a cast may take a legal chain that rounds twice, with a
     remark), exact, or contracted (fewer roundings than written as well: multiply-adds, quotients).
     ``exact``: prove the optimum with the integer solver, up to ``time_limit`` seconds a
-    region. ``after(name, thing)`` is called after each pass. ``memo``: solved regions to reuse.
-    Raises :class:`TileggError` (TG020-TG022, TG040).
+    region. ``after(name, thing)`` is called after each pass. ``memo``: solved regions to reuse. ``compat``: in SIMT
+    code, rewrite the forms kept for hand-written code (canonical), or keep them (keep).
+    Raises :class:`TileggError` (TG020-TG022, TG040, and TG055-TG057 for SIMT code where it cannot run).
     """
     if objective not in OBJECTIVES:
         raise error("TG040", f"unknown objective {objective!r}", hint=f"one of {', '.join(OBJECTIVES)}")
     if contract not in CONTRACTS:
         raise error("TG040", f"unknown contract {contract!r}", hint=f"one of {', '.join(CONTRACTS)}")
     budget = Budget(nodes=node_limit)
-    options = Options(objective, contract, exact, time_limit, budget, after, memo)
+    if compat not in COMPATS:
+        raise error("TG040", f"unknown compatibility {compat!r}", hint=f"one of {', '.join(COMPATS)}")
+    options = Options(objective, contract, exact, time_limit, budget, after, memo, None, compat)
     target = load_target(arch) if arch else None
     return _Lowering(program, target, options).run()
 
@@ -110,13 +119,18 @@ class _Lowering:
         self.program = program
         self.target = target
         self.options = options
-        self.pricer = pricer_for(target, options.contract == "exact")
         self.timings: dict[str, float] = {}
         self.remarks: list[Diagnostic] = []
+        self.simt: set[str] = set()
 
     def run(self) -> Lowered:
         functions, reports, plain_totals = [], [], Totals()
-        expanded = without_unread(with_markers(expand(with_signals(self.program), self.target, self.remarks)))
+        astray = domain_problems(self.program)
+        if astray:
+            raise TileggError(*astray)
+        expanded = expand_collectives(with_signals(self.program))
+        expanded = without_unread(with_markers(expand(expanded, self.target, self.remarks)))
+        self.simt = {name for name, where in contexts(expanded).items() if SIMT in where}
         if self.options.after and expanded is not self.program:
             self.options.after("expand", expanded)
         for f in expanded.functions:
@@ -165,6 +179,7 @@ class _FunctionLowering:
         self.function = function
         self.written = written
         self.remarks: list[Diagnostic] = []
+        self._at_level(parent.options.level or ("llvm" if function.name in parent.simt else "arith"))
         self.report = FunctionReport(function.name)
         self.plain = Totals()
         self.fixed = names_in_types(function)
@@ -180,6 +195,12 @@ class _FunctionLowering:
         self.report.instructions = [i for i in self.report.instructions if id(i.op) in kept]
         require_room(self.report.instructions, self.parent.target)
         return Attempt(replace(self.function, body=body), self.report, self.plain, self.remarks)
+
+    def _at_level(self, level: Level) -> None:
+        """Write scalars at a level from here on."""
+        options = self.parent.options
+        self.scalars = Scalars(level, options.compat)
+        self.pricer = pricer_for(self.parent.target, options.contract == "exact", self.scalars)
 
     def block(self, block: Block) -> Block:
         builders = [self._builder(region) for region in regions(block, self.fixed)]
@@ -203,7 +224,7 @@ class _FunctionLowering:
         number = len(self.report.regions)
         solved = (self._solve_written(region) if number in self.written else None) or self._solve(region)
         self.report.regions.append(
-            RegionResult(solved.graph, solved.problem, solved.solution, region, solved.fallback)
+            RegionResult(solved.graph, solved.problem, solved.solution, region, solved.fallback, self.scalars)
         )
         self.plain += solved.plain
         builder = Builder(
@@ -229,7 +250,7 @@ class _FunctionLowering:
             found: Solved | None = self._solve_anew(region)
         else:
             target = parent.target.path if parent.target else None
-            asked = (target, options.objective, options.contract, options.exact, options.budget)
+            asked = (target, options.objective, options.contract, options.exact, options.budget, self.scalars)
             key, types = parent.timed("memo", lambda: region_key(region, self.knowledge, asked))
             found = options.memo.get(key)
             if found is None:
@@ -252,7 +273,7 @@ class _FunctionLowering:
 
     def _extract(self, region: Region, graph: Graph) -> Solved:
         """Choose, compare with the plain lowering, and take that where it is the better one."""
-        pricer, options = self.parent.pricer, self.parent.options
+        pricer, options = self.pricer, self.parent.options
         p = problem(weights(graph, pricer, options.objective), graph.roots)
         numbered = enumerate([*graph.leaf_class, *graph.op_class])
         values = {i: graph.values[c] for i, c in numbered if c in graph.values}
@@ -270,11 +291,11 @@ class _FunctionLowering:
 
     def _solve_written(self, region: Region) -> Solved | None:
         """Return a region's plain lowering, ``None`` where that is not legal."""
-        own = plain(region, value_sets(region, self.knowledge), self.parent.pricer)
+        own = plain(region, value_sets(region, self.knowledge), self.pricer)
         return self._as_written(region, own) if own.legal else None
 
     def _as_written(self, region: Region, own: Plain) -> Solved:
-        pricer = self.parent.pricer
+        pricer = self.pricer
         p = problem(weights(own.graph, pricer, self.parent.options.objective), own.graph.roots)
         solution = solve(p)
         return Solved(own.graph, p, solution, recipe(region, own.graph, solution, pricer), own.totals, True)
@@ -282,7 +303,7 @@ class _FunctionLowering:
     def _illegal(self, region: Region, graph: Graph, bad: frozenset[int]) -> TileggError:
         from .illegal import explain_illegal
 
-        return TileggError(*explain_illegal(region, graph, bad, self.parent.pricer))
+        return TileggError(*explain_illegal(region, graph, bad, self.pricer))
 
     # -- statements that stay ----------------------------------------------------------------------------
 
@@ -298,7 +319,7 @@ class _FunctionLowering:
         match s:
             case Op():
                 op = Op(s.name, tuple(map(self.sub, s.operands)), s.attrs, s.results, s.span)
-                price = self.parent.pricer.written(op)
+                price = self.pricer.written(op)
                 if isinstance(price, Refusal):
                     raise error("TG022", f"{s.name}: {price.reason}", s.span, hint=price.hint)
                 self.report.instructions.append(Instruction(op, price.cycles, price.instructions, 0, s.span))
@@ -317,9 +338,18 @@ class _FunctionLowering:
             case If():
                 return replace(s, cond=self.sub(s.cond), then=self.block(s.then), orelse=self.block(s.orelse))
             case Scope():
-                return replace(s, body=self.block(s.body))
+                return replace(s, body=self._scope(s))
             case _:
                 return s
+
+    def _scope(self, s: Scope) -> Block:
+        """Lower a scope's body: that of a SIMT section is SIMT code."""
+        outer = self.scalars.level
+        if section_grid(s.header) is not None:
+            self._at_level("llvm")
+        body = self.block(s.body)
+        self._at_level(outer)
+        return body
 
     def _carried(self, carried: tuple[Carried, ...]) -> tuple[Carried, ...]:
         return tuple(Carried(c.arg, self.sub(c.init)) for c in carried)

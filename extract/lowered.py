@@ -12,6 +12,7 @@ from ..rewrite.graph import Graph
 from ..rewrite.region import Region
 from ..rules.target import Target
 from .dag import Problem, Solution
+from .price import Scalars
 
 
 @dataclass(slots=True)
@@ -36,7 +37,8 @@ class Instruction:
 class RegionResult:
     """A region, its e-graph and the choice made in it, kept for explanations.
 
-    ``fallback``: the graph is the region's plain lowering, since the search found nothing better.
+    ``fallback``: the graph is the region's plain lowering, since the search found nothing better. ``scalars``: how
+    scalars are written in it.
     """
 
     graph: Graph
@@ -44,6 +46,7 @@ class RegionResult:
     solution: Solution
     region: Region
     fallback: bool = False
+    scalars: Scalars = field(default_factory=Scalars)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Literal
 
-from ..ir.dtypes import DType
+from ..ir.dtypes import INDEX, DType
 from ..ir.op import OPS, Kind, OpDecl
 from ..ir.ops.select import COMPARISONS
 from ..ir.program import Const, Op, Value
@@ -36,24 +36,43 @@ FREE = frozenset({"tile.reshape", "tile.reinterpret_view", "tile.slice", "tile.s
 class Price:
     """What a node costs by itself.
 
-    ``inexact`` is 1 for the last hop of a chain that may round twice; ``error`` is what a recipe states, in 1e-9.
+    ``inexact`` is 1 for the last hop of a chain that may round twice; ``error`` is what a recipe states, in 1e-9;
+    ``scalar`` is work of the scalar unit beyond one instruction, which decides where all else is equal.
     """
 
     cycles: float
     instructions: int
     inexact: int = 0
     error: int = 0
+    scalar: int = 0
 
     def weight(self, objective: Objective) -> int:
         """Return one integer that orders prices: the objective first, then the other two, then size."""
         time = round(self.cycles * 16)
         match objective:
             case "cycles":
-                return ((time << 12) + self.instructions << 8) + 16 * self.inexact + 1
+                return ((time << 12) + self.instructions << 8) + 16 * self.inexact + 1 + self.scalar
             case "instructions":
-                return ((self.instructions << 30) + time << 4) + 4 * self.inexact + 1
+                return ((self.instructions << 30) + time << 4) + 4 * self.inexact + 1 + self.scalar
             case "accuracy":
-                return ((((self.inexact << 12) + self.error) << 28) + time << 8) + self.instructions + 1
+                return ((((self.inexact << 12) + self.error) << 28) + time << 8) + self.instructions + 1 + self.scalar
+
+
+Level = Literal["arith", "llvm"]
+Compat = Literal["canonical", "keep"]
+COMPATS: tuple[Compat, ...] = ("canonical", "keep")
+
+
+@dataclass(frozen=True, slots=True)
+class Scalars:
+    """How scalars are written, which decides what they may be.
+
+    ``level``: ``"arith"`` in ordinary kernels, ``"llvm"`` in SIMT code and for LLVM itself. ``compat``: at the level of
+    LLVM, rewrite the forms kept for hand-written code (``"canonical"``), or keep them (``"keep"``).
+    """
+
+    level: Level = "arith"
+    compat: Compat = "canonical"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +86,24 @@ class Refusal:
 NOTHING = Price(0.0, 0)
 #: Prices a pricer remembers before it starts anew.
 MEMO_LIMIT = 1 << 16
+
+
+#: Reads of one element, and their instructions.
+_READS = {"tile.read": "tgetval"}
+_EXTREMA = frozenset({"max", "min", "maxnum", "minnum", "fmax", "fmin"})
+#: Plain operations that are no instruction of LLVM, and what they become there.
+_RAISED = frozenset(f"scalar.{n}" for n in ("max", "min", "abs", "sqrt", "exp", "log", "pow"))
+_LLVM_ONLY = frozenset(
+    f"llvm.{n}"
+    for n in ("maxnum", "minnum", "smax", "smin", "umax", "umin", "fabs", "abs", "sqrt", "exp", "log", "pow")
+)
+#: Work of scalar operations in instructions, where it is more than 1; guards of divisions are counted.
+_WORK = {
+    "scalar.div": 9, "scalar.rem": 9, "scalar.mod": 10, "scalar.floordiv": 10, "llvm.exp": 20, "llvm.log": 20,
+    "llvm.pow": 40, "llvm.sqrt": 8,
+}  # fmt: skip
+#: What forms count that are taken where there is no other.
+_LAST = 500
 
 
 def work_shape(types: list[TileType]) -> tuple[int, int, int]:
@@ -93,9 +130,10 @@ def work_shape(types: list[TileType]) -> tuple[int, int, int]:
 class Pricer:
     """Prices on one target; ``target`` ``None`` makes everything legal and counts instructions only."""
 
-    def __init__(self, target: Target | None, exact_only: bool = False) -> None:
+    def __init__(self, target: Target | None, exact_only: bool = False, scalars: Scalars = Scalars()) -> None:
         self.target = target
         self.exact_only = exact_only
+        self.scalars = scalars
         self._memo: dict[tuple[Any, ...], Price | Refusal] = {}
 
     def node(self, graph: Graph, node: Node) -> Price | Refusal:
@@ -131,6 +169,8 @@ class Pricer:
         """Return the price of an operation other than a cast by its operand and result types."""
         if decl.composite:
             return Refusal(f"{decl.name} is no instruction", "other operations take its place; none fits here")
+        if decl.scalar is not None or decl.name in _READS:
+            return self._scalar(decl, types, result)
         if decl.pto is None or decl.name in FREE or isinstance(result, ScalarType) or decl.name.startswith(_ORDERED):
             return NOTHING
         key = (decl.name, tuple(types), result, tuple(sorted((k, repr(v)) for k, v in attrs.items())))
@@ -139,6 +179,35 @@ class Pricer:
             found = _rank_refusal(decl, result) or self._operation(decl, types, result, attrs)
             self._remember(key, found)
         return found
+
+    def _scalar(self, decl: OpDecl, types: list[Any], result: Any) -> Price | Refusal:
+        """Return the price of a scalar or SIMT operation, or of reading one element of a tile.
+
+        Scalars run beside the vector unit: they count no cycles, and decide only where all else is equal.
+        """
+        if decl.name in _READS:
+            if self.target is None or not types:
+                return Price(1.0, 1)
+            rows, cols, phys = work_shape(types[:1])
+            return Price(cycles(self.target, Instr(_READS[decl.name], (types[0].dtype.name,), rows, cols, phys)), 1)
+        record, target = decl.scalar, self.target
+        assert record is not None
+        if record.capability and target is not None and not target.has(record.capability):
+            hint = f"write {record.instead}" if record.instead else ""
+            return Refusal(f"{target.name} does not have {record.capability}", hint)
+        extremum = decl.name.rpartition(".")[2] in _EXTREMA and getattr(result, "dtype", INDEX).is_float
+        if extremum and target is not None and not target.has("float_scalar_extrema"):
+            return Refusal(f"{target.name} has no maximum and minimum of float scalars")
+        llvm = self.scalars.level == "llvm"
+        if llvm and decl.name in _RAISED:
+            return Refusal(f"{decl.name} has no instruction for {getattr(result, 'dtype', None)}")
+        if record.instead:
+            return Price(0.0, 0, 0, 0, 0 if llvm and self.scalars.compat == "keep" else _LAST)
+        if not llvm and decl.name in _LLVM_ONLY:
+            return Price(0.0, 0, 0, 0, _LAST)
+        # Compilers of C++ find shifts for products by themselves: there they stay as they are.
+        dearer = "scalar.mul" if llvm else "scalar.shl"
+        return Price(0.0, 0, 0, 0, _WORK.get(decl.name, 1) + (decl.name == dearer))
 
     def _remember(self, key: tuple[Any, ...], price: Price | Refusal) -> Price | Refusal:
         if len(self._memo) >= MEMO_LIMIT:
@@ -217,10 +286,10 @@ class Pricer:
         return self.with_copy(price, result) if decl.inout and isinstance(price, Price) else price
 
 
-@lru_cache(maxsize=16)
-def pricer_for(target: Target | None, exact_only: bool) -> Pricer:
-    """Return the shared pricer of a target and contract, with its memo."""
-    return Pricer(target, exact_only)
+@lru_cache(maxsize=32)
+def pricer_for(target: Target | None, exact_only: bool, scalars: Scalars = Scalars()) -> Pricer:
+    """Return the shared pricer of a target, a contract and a way to write scalars, with its memo."""
+    return Pricer(target, exact_only, scalars)
 
 
 @cache

@@ -25,10 +25,10 @@ _LONG = 24
 
 def graphs(lowered: Lowered) -> Iterator[str]:
     """Yield one folded part per region; the first one is open."""
-    pricer = pricer_for(lowered.target, lowered.contract == "exact")
     first = True
     for f in lowered.functions:
         for n, result in enumerate(f.regions, 1):
+            pricer = pricer_for(lowered.target, lowered.contract == "exact", result.scalars)
             yield _graph(f"{f.name}, region {n}", result, pricer, first)
             first = False
 

@@ -56,7 +56,7 @@ class Classification:
     nothing special); ``section``: the section kind its presence proves (empty: none); ``vpto``: the name at the level
     of the assembler; ``intrinsics``: LLVM intrinsic or instruction by kind of operand (``float``, ``int``, ``uint``,
     ``index``, ``bool``, or ``any``); ``differences``: where the meaning departs from the plain form of the same name;
-    ``instead``: the form new code uses.
+    ``instead``: the form new code uses; ``open``: what documents and assembler leave to a measurement on hardware.
     """
 
     group: str
@@ -70,6 +70,7 @@ class Classification:
     intrinsics: Mapping[str, str] = field(default_factory=dict)
     differences: str = ""
     instead: str = ""
+    open: str = ""
 
     def intrinsic(self, kind: str) -> str:
         """Return what operands of a kind become, or an empty string."""

@@ -143,8 +143,12 @@ def _placed(program: Program, s: Op, domain: str) -> list[Diagnostic]:
         return []
     if s.name in _STRUCTURE or (record is not None and record.domain != "ordinary"):
         return []
-    hint = "do it before or after the threads, and hand over pointers and scalars"
+    hint = _ASK.get(s.name, "do it before or after the threads, and hand over pointers and scalars")
     return [Diagnostic("TG056", f"{s.name} stands in SIMT code", s.span, "threads work on scalars and pointers", hint)]
+
+
+#: What threads ask instead.
+_ASK = {"tile.get_block_idx": "pl.pto.get_block_idx_x()", "tile.get_block_num": "pl.pto.get_grid_dim_x()"}
 
 
 def _launch(program: Program, s: Op) -> list[Diagnostic]:

@@ -31,9 +31,9 @@ _SPELLING = {
     # Floats that FP32 holds keep their order too; the rule is for integers only since nothing else needs it.
     **{f"cmp.integer.{word}.as-float": "is_integer" for word in ("lt", "le", "gt", "ge")},
 }
-#: Conditions on what a target has, and on shapes, which instances of one shape cannot tell apart; ``typed`` binds
-#: variables besides.
-_STRUCTURE = ("typed", "planar", "windows", "offers")
+#: Conditions on what a target has, and on shapes, which instances of one shape cannot tell apart; ``typed`` and what is
+#: read of a column bind variables besides.
+_STRUCTURE = ("typed", "planar", "windows", "offers", "lacks_extrema", "max_of", "max_of_and", "min_of", "min_of_and")
 _X = Var("x", "value")
 
 

@@ -6,12 +6,12 @@ to rows of its table. Tables of literals are closed here: a literal that a row g
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from ..ir.dtypes import INDEX, INT32, DType
+from ..ir.dtypes import FP32, INDEX, INT32, DType
 from ..ir.op import OPS, Kind
 from ..ir.program import Const, Op, Value
-from ..ir.types import TileType
+from ..ir.types import ScalarType, TileType, static
 from ..rules.computed import COMPUTED
 from ..rules.cost import Instr
 from ..rules.facts import ROOTED, SELDOM
@@ -36,7 +36,7 @@ def literal_rows(region: Region, rules: Iterable[Rule]) -> list[str]:
     met: dict[tuple[Const, DType], None] = {}
     for op in region.ops:
         t = op.result.type
-        if isinstance(t, TileType):
+        if isinstance(t, TileType | ScalarType):
             met.update(dict.fromkeys((o, t.dtype) for o in op.operands if _is_number(o)))  # type: ignore[misc]
     written = list(met)[:_MOST_LITERALS]
     known = [*region.leaves, *(op.result for op in region.ops)]
@@ -154,7 +154,7 @@ _decls = decls_by_constructor
 
 
 def target_rows(region: Region, target: Target | None) -> list[str]:
-    """Return the rows of what the target can do: ``offers``, and ``rooted``.
+    """Return the rows of what the target can do: ``offers``, ``rooted``, and what it lacks.
 
     Where a form of 1 / sqrt of higher precision exists, the ordinary one is an approximation.
     """
@@ -162,7 +162,8 @@ def target_rows(region: Region, target: Target | None) -> list[str]:
         return []
     names = {op.name for op in region.ops}
     rows = _offered(target) if names & {"tile.mul", "tile.relu", "tile.maximums", "tile.sels"} else []
-    return rows + (_rooted(target) if "tile.sqrt" in names else [])
+    rows += _rooted(target) if "tile.sqrt" in names else []
+    return rows + (["(lacks_extrema)"] if names & _BEST.keys() and not target.has("float_scalar_extrema") else [])
 
 
 def _offered(target: Target) -> list[str]:
@@ -174,6 +175,61 @@ def _rooted(target: Target) -> list[str]:
     high = (("precision", "high"),)
     plans = {name: target.scratch(Instr("trsqrt", (name, name), 1, 64, 64, high)) for name in ROOTED}
     return [f"(rooted {DTYPE_CODES[name]})" for name, plan in plans.items() if plan is None]
+
+
+# -- extrema read element by element -----------------------------------------------------------------------
+
+_BEST = {"scalar.max": "max_of", "scalar.min": "min_of"}
+
+
+def extrema_rows(region: Region) -> list[str]:
+    """Return the rows of ``max_of`` and the like: FP32 extrema over every element of a column, each read by itself."""
+    if not any(op.name == "tile.read" for op in region.ops):
+        return []
+    number = {v.name: f"(val {i})" for i, v in enumerate([*region.leaves, *(op.result for op in region.ops)])}
+    made = {op.result.name: op for op in region.ops}
+    rows: list[str] = []
+    for op in region.ops:
+        t = op.result.type
+        found = _column(op, made) if op.name in _BEST and isinstance(t, ScalarType) and t.dtype is FP32 else None
+        if found is not None:
+            column, other = found
+            one = shape_code(TileType((1, 1), FP32, None, column.type.memory))  # type: ignore[union-attr]
+            words = [number[op.result.name], number[column.name], str(one)]
+            if other is not None:
+                words.insert(2, literal_text(other) if isinstance(other, Const) else number[other.name])
+            rows.append(f"({_BEST[op.name]}{'_and' * (other is not None)} {' '.join(words)})")
+    return rows
+
+
+def _column(best: Op, made: Mapping[str, Op]) -> tuple[Value, Value | Const | None] | None:
+    """Return the column of which an extremum combines the reads of all elements, and the one further operand."""
+    others: dict[Value | Const, None] = {}
+    seen: dict[Value, set[tuple[object, ...]]] = {}
+    stack = list(best.operands)
+    while stack:
+        o = stack.pop()
+        source = made.get(o.name) if isinstance(o, Value) else None
+        if source is not None and source.name == best.name:
+            stack += source.operands
+        elif source is not None and source.name == "tile.read" and _is_column(source.operands[0]):
+            tile, at = source.operands[:2]
+            place = tuple(c.value for c in at if isinstance(c, Const)) if isinstance(at, tuple) else ()
+            seen.setdefault(tile, set()).add(place)  # type: ignore[arg-type]
+        elif isinstance(o, Value | Const):
+            others[o] = None
+    if len(seen) != 1 or len(others) > 1:
+        return None
+    ((column, places),) = seen.items()
+    rows = static(column.type.shape)  # type: ignore[union-attr]
+    assert rows is not None
+    return (column, next(iter(others), None)) if places == {(i, 0) for i in range(rows[0])} else None
+
+
+def _is_column(o: object) -> bool:
+    t = o.type if isinstance(o, Value) else None
+    shape = static(t.shape) if isinstance(t, TileType) and t.valid is None else None
+    return shape is not None and len(shape) == 2 and shape[1] == 1
 
 
 # -- conversions of repeated values --------------------------------------------------------------------------

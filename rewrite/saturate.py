@@ -34,7 +34,16 @@ from .engine import Budget, Engine, Outcome, engine, why_tables
 from .folding import folded_rows
 from .graph import Graph
 from .knowledge import Knowledge
-from .providers import WINDOW_TABLES, Names, expand_rows, has_windows, literal_rows, target_rows, window_rows
+from .providers import (
+    WINDOW_TABLES,
+    Names,
+    expand_rows,
+    extrema_rows,
+    has_windows,
+    literal_rows,
+    target_rows,
+    window_rows,
+)
 from .region import Region
 from .structure import structure_rows
 
@@ -69,7 +78,7 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
     text, codes = region_text(region)
     sets = value_sets(region, knowledge)
     eng.declare((op.name for op in region.ops), frozenset() if plan.contracted else _CONTRACTED)
-    facts = _fact_rows(value_facts(region, sets)) + structure_rows(region)
+    facts = _fact_rows(value_facts(region, sets)) + structure_rows(region) + extrema_rows(region)
     literals = literal_rows(region, eng.active()) + folded_rows(region)
     rows = [*expand_rows(region, counts(region)), *target_rows(region, plan.target)]
     eng.add([*text, *facts, *literals, *rows])
@@ -116,7 +125,16 @@ _RANGED = frozenset({"tile.sin", "tile.cos"})
 _RECTIFIED = frozenset({"tile.relu", "tile.maximums", "tile.sels"})
 _EXTREMES = frozenset({"tile.maximum", "tile.minimum"})
 #: Operations whose rules ask what values their operands can hold.
-VALUED = _COMPARES | _RANGED | _RECTIFIED | _EXTREMES | {"tile.cast", "tile.divs", "tile.fmods"}
+#: Scalar operations that shifts and masks may replace where nothing is negative.
+_TRUNCATING = frozenset({"scalar.div", "scalar.rem"})
+#: Scalar operations of which reductions may take the place where no NaN occurs.
+_EXTREMA = frozenset({"scalar.max", "scalar.min"})
+#: Operations whose operands are asked about wherever they stand.
+_ASKING = _COMPARES | _RANGED | {"tile.read"}
+VALUED = (
+    _COMPARES | _RANGED | _RECTIFIED | _EXTREMES | _TRUNCATING | _EXTREMA
+    | {"tile.cast", "tile.divs", "tile.fmods", "tile.read"}
+)  # fmt: skip
 
 
 def value_sets(region: Region, knowledge: Knowledge) -> dict[int, ValueSet]:
@@ -136,8 +154,10 @@ def value_sets(region: Region, knowledge: Knowledge) -> dict[int, ValueSet]:
         asked: tuple[object, ...] = ()
         if op.name == "tile.cast":
             asked = (op.operands[0], op.result)
-        elif op.name in _COMPARES or op.name in _RANGED or (ordering and op.name in _RECTIFIED | _EXTREMES):
+        elif op.name in _ASKING or (ordering and op.name in _RECTIFIED | _EXTREMES):
             asked = op.operands
+        elif op.name in _TRUNCATING:
+            asked = op.operands[:1]
         if counting and getattr(op.result.type, "dtype", None) in _COUNTS:
             asked = (*asked, *op.operands, op.result)
         for v in asked:
@@ -198,11 +218,13 @@ def value_facts(region: Region, sets: dict[int, ValueSet]) -> list[ValueFact]:
     ]
     if clamps:
         found += [("finite", i, None) for i, values in sets.items() if value_finite(values)]
-    if _asks_for_order(names):
+    if _asks_for_order(names) or names & _EXTREMA:
         found += [("ordered", i, None) for i, values in sets.items() if value_ordered(values)]
+    if _asks_for_order(names):
         found += [("one_zero", i, None) for i, values in sets.items() if value_one_zero(values)]
     if counts(region):
         found += [("index", i, None) for i, values in sets.items() if value_index(values)]
+    if counts(region) or names & _TRUNCATING:
         found += [("positive", i, None) for i, values in sets.items() if value_positive(values)]
     if names & _RANGED:
         codes = range(len(BOUNDS))

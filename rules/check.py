@@ -86,11 +86,15 @@ class _Tally:
 def check_rule(rule: Rule, samples: int = 200, seed: int = 0) -> RuleCheck:
     """Check a rule on ``samples`` instances drawn from ``seed``."""
     from .check_roads import check_road_rule, is_road_rule
+    from .check_scalars import check_scalar_rule, is_scalar_rule
 
     rng = np.random.default_rng([seed, *rule.name.encode()])
     tally = _Tally(rule)
     if is_road_rule(rule):
         check_road_rule(rule, samples, rng, tally)
+        return tally.result()
+    if is_scalar_rule(rule):
+        check_scalar_rule(rule, samples, rng, tally)
         return tally.result()
     for _ in range(samples * _PATIENCE):
         if tally.instances >= samples or len(tally.failures) >= 10:

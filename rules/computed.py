@@ -88,6 +88,14 @@ def _mask(c: Const, dtype: DType) -> tuple[Const, ...] | None:
     return Const(k, INDEX), Const(c.value - 1, INDEX)
 
 
+def _two_to(c: Const, dtype: DType) -> tuple[Const, ...] | None:
+    if not dtype.is_int or isinstance(c.value, bool) or not isinstance(c.value, int):
+        return None
+    if not 0 < c.value <= dtype.max_value or c.value & (c.value - 1):
+        return None
+    return Const(c.value.bit_length() - 1, c.dtype), Const(c.value - 1, c.dtype)
+
+
 def _low(c: Const, dtype: DType) -> tuple[Const, ...] | None:
     if dtype is not INT32 or not isinstance(c.value, int) or not 1 <= c.value < 2**30:
         return None
@@ -143,6 +151,10 @@ def _any_power(low: int, high: int, integer: bool = False) -> Callable[..., tupl
     return draw
 
 
+def _positive_power(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+    return (Const(1 << int(rng.integers(0, (dtype.bits or 64) - dtype.signed)), dtype),)
+
+
 def _ones(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
     return (Const(2 ** int(rng.integers(1, 30)) - 1, INDEX),)
 
@@ -176,6 +188,7 @@ COMPUTED: dict[str, Computed] = {
     "inverse": Computed("a power of two, and 1 divided by it", 1, 1, _inverse, _any_power(-30, 30)),
     "minus": Computed("a literal and its negation", 1, 1, _minus, any_number),
     "power": Computed("an integer 2**k, k, and 2**k - 1", 1, 2, _mask, _any_power(1, 30, True)),
+    "two_to": Computed("a scalar's 2**k, k, and 2**k - 1", 1, 2, _two_to, _positive_power),
     "low": Computed("2**k - 1 and k", 1, 1, _low, _ones),
     "whole": Computed("an integral number and it as an integer", 1, 1, _whole, _small),
     "halving": Computed("2**-k and k", 1, 1, _halving, _any_power(-22, 0)),

@@ -36,9 +36,23 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
     "is_float": (("dtype",), "a floating-point dtype"),
     "has_arithmetic": (("dtype",), "a floating-point dtype that instructions compute in"),
     "is_integer": (("dtype",), "an integer dtype"),
+    "is_signed": (("dtype",), "a signed integer dtype of whole bytes"),
+    "is_unsigned": (("dtype",), "an unsigned integer dtype of whole bytes"),
+    "is_size": (("dtype",), "the dtype of sizes and offsets"),
+    "lacks_extrema": ((), "the target has no maximum and minimum of float scalars"),
+    **{
+        f"{word}_of{more}": (
+            ("value", "value", *["value"] * bool(more), "shape"),
+            f"the {word}imum over all elements of a column{' and a number' * bool(more)}; the shape of one element",
+        )
+        for word in ("max", "min") for more in ("", "_and")
+    },
     "narrows": (("dtype", "dtype"), "integers; the second one's range lies within the first one's"),
 }
 
+
+#: Facts that providers read off the program or the target, which no type and no value tells again.
+GIVEN = frozenset({"lacks_extrema", *(f"{word}_of{more}" for word in ("max", "min") for more in ("", "_and"))})
 
 #: Facts that the forward analysis gives.
 FROM_ANALYSIS = frozenset({"fits", "finite", "within", "ordered", "one_zero", "index", "positive"})
@@ -165,6 +179,12 @@ def dtype_holds(relation: str, dtypes: tuple[DType, ...]) -> bool:
             return dtypes[0].name in ROOTED
         case "is_integer":
             return dtypes[0].is_int and dtypes[0].kind != "index"
+        case "is_signed":
+            return dtypes[0].kind == "int" and dtypes[0].bits >= 8
+        case "is_unsigned":
+            return dtypes[0].kind == "uint" and dtypes[0].bits >= 8
+        case "is_size":
+            return dtypes[0].kind == "index"
         case "narrows":
             wide, narrow = dtypes
             if not all(dtype_holds("is_integer", (d,)) for d in dtypes):
@@ -182,7 +202,7 @@ def infinity_kept(dtype: DType, saturation: int) -> bool:
 def dtype_rows() -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yield every row of the fixed dtype tables as (relation, codes)."""
     numeric = [(i, d) for i, d in enumerate(CODE_DTYPES) if d.is_numeric]
-    for relation in ("is_float", "has_arithmetic", "is_integer"):
+    for relation in ("is_float", "has_arithmetic", "is_integer", "is_signed", "is_unsigned", "is_size"):
         yield from ((relation, (i,)) for i, d in numeric if dtype_holds(relation, (d,)))
     for i, a in numeric:
         yield from (("narrows", (i, j)) for j, b in numeric if dtype_holds("narrows", (a, b)))

@@ -6,8 +6,11 @@ from . import arithmetic, fusion, integers, shapes  # isort: split
 
 from . import activations, folding, narrow  # isort: split
 
-from .recipes import sincos
+from .recipes import sincos  # isort: split
+
+from . import scalars
 
 __all__ = [
-    "activations", "arithmetic", "casts", "folding", "fusion", "integers", "narrow", "select", "shapes", "sincos",
+    "activations", "arithmetic", "casts", "folding", "fusion", "integers", "narrow", "scalars", "select", "shapes",
+    "sincos",
 ]  # fmt: skip

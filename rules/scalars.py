@@ -1,38 +1,23 @@
 """Rules on scalar terms: plain operations to LLVM intrinsics by kind, kept forms to plain ones, cheaper integers.
 
-They speak of the same terms as the tile rules but are applied by a lowering of their own
-(:mod:`tilegg.extract.scalars`), since the assembler's text wants scalars as written. What a fact table holds:
+They speak of the same e-graph as the tile rules. Which of the equal forms a function may use is a matter of price:
+ordinary kernels are written with the assembler's ``arith`` subset, SIMT code with LLVM intrinsics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..ir.dtypes import BOOL, INDEX, DType
-from ..ir.valueset import ValueSet
-from .facts import is_float
-from .rule import Condition, Rule, Term, Var, variables
-from .terms import CODE_DTYPES, DTYPE_CODES
-
-#: Fact table -> (argument kinds, meaning).
-SCALAR_FACTS: dict[str, tuple[tuple[str, ...], str]] = {
-    "is_float": (("dtype",), "a floating-point dtype"),
-    "is_signed": (("dtype",), "a signed integer dtype"),
-    "is_unsigned": (("dtype",), "an unsigned integer dtype"),
-    "is_size": (("dtype",), "the dtype of sizes and offsets"),
-    "is_whole": (("dtype",), "integers and sizes"),
-    "nonneg": (("value",), "no value below zero can occur"),
-    "lacks_extrema": ((), "the target has no maximum and minimum of float scalars"),
-    "power": (("value", "value", "value"), "a literal 2**k with the literals k and 2**k - 1"),
-}
-
-#: The scalar rules by name, numbered apart from the tile rules.
-SCALAR_RULES: dict[str, Rule] = {}
-_FIRST = 10_001
+from ..ir.dtypes import BOOL
+from ..ir.program import index
+from .computed import computed
+from .facts import is_float, ordered, positive
+from .rule import Condition, Term, Var, rule
+from .terms import DTYPE_CODES, rest_code
 
 _a = Var("a", "dtype")
-_x, _y, _c, _k, _m = (Var(n, "value") for n in ("x", "y", "c", "k", "m"))
+_x, _y, _c, _k, _m, _t, _z = (Var(n, "value") for n in "xyckmtz")
+_row = Var("row", "shape")
 _SCALAR = 0  # the shape code of scalars
+_FP32 = DTYPE_CODES["FP32"]
 
 
 def _term(op: str, *children: Var | Term, dtype: Var | int = _a) -> Term:
@@ -40,13 +25,15 @@ def _term(op: str, *children: Var | Term, dtype: Var | int = _a) -> Term:
 
 
 def _rule(name: str, lhs: Term, rhs: Term, when: list[Condition], reason: str) -> None:
-    known = set(variables(lhs)) | {v for c in when for v in c.args if isinstance(v, Var)}
-    assert known.issuperset(variables(rhs)) and name not in SCALAR_RULES
-    SCALAR_RULES[name] = Rule(name, lhs, rhs, tuple(when), "exact", reason, "lower", _FIRST + len(SCALAR_RULES))
+    rule(name, lhs=lhs, rhs=rhs, when=when, contract="exact", reason=reason)
 
 
 def _is(relation: str) -> Condition:
     return Condition(relation, (_a,))
+
+
+#: The target has no maximum and minimum of float scalars.
+LACKS_EXTREMA = Condition("lacks_extrema", ())
 
 
 def _extrema() -> None:
@@ -59,8 +46,8 @@ def _extrema() -> None:
         picked = _term(f"scalar.{better}", _x, _y, dtype=DTYPE_CODES[BOOL.name])
         _rule(f"scalar.{word}.size", plain, _term("scalar.select", picked, _x, _y), [_is("is_size")],
               "sizes are compared and selected")  # fmt: skip
-        _rule(f"pto.f{word}.plain", _term(f"pto.f{word}", _x, _y), _term(f"llvm.{word}num", _x, _y), [is_float(_a)],
-              "the kept form has the meaning of the intrinsic")  # fmt: skip
+        _rule(f"pto.f{word}.plain", _term(f"pto.f{word}", _x, _y), plain, [is_float(_a)],
+              "the kept form has the meaning of the plain one")  # fmt: skip
 
 
 def _compared() -> None:
@@ -70,73 +57,54 @@ def _compared() -> None:
         first = _term("scalar.or_", _term(f"scalar.{better}", _x, _y, dtype=boolean),
                       _term("scalar.ne", _y, _y, dtype=boolean), dtype=boolean)  # fmt: skip
         _rule(f"scalar.{word}.compared", _term(f"scalar.{word}", _x, _y), _term("scalar.select", first, _x, _y),
-              [is_float(_a), Condition("lacks_extrema", ())],
+              [LACKS_EXTREMA],
               "the better number, or the other operand where one is NaN; of equal zeros either may come")  # fmt: skip
+
+
+def _reduced() -> None:
+    """Maxima and minima over everything in a column, read element by element: one reduction and one read."""
+    for word in ("max", "min"):
+        best = _term(f"scalar.{word}", _x, _y, dtype=_FP32)
+        origin = rest_code("tile.read", {}, ((0, 0),), (None, (index(0), index(0))))
+        one = Term("tile.read", (_FP32, _SCALAR, origin), (Term(f"tile.col_{word}", (_FP32, _row), (_t,)),))
+        reason = "the elements are combined in the tile; of equal zeros either may come"
+        _rule(f"scalar.{word}.reduced", best, one,
+              [Condition(f"{word}_of", (best, _t, _row)), ordered(_t)], reason)  # fmt: skip
+        _rule(f"scalar.{word}.reduced-and", best, _term(f"scalar.{word}", one, _z, dtype=_FP32),
+              [Condition(f"{word}_of_and", (best, _t, _z, _row)), ordered(_t)], reason)  # fmt: skip
 
 
 def _mathematics() -> None:
     for plain, kept, intrinsic in (
         ("abs", "absf", "fabs"), ("sqrt", "sqrt", "sqrt"), ("exp", "exp", "exp"), ("log", "log", "log"),
     ):  # fmt: skip
-        made = _term(f"llvm.{intrinsic}", _x)
-        _rule(f"scalar.{plain}.{intrinsic}", _term(f"scalar.{plain}", _x), made, [is_float(_a)], "the intrinsic")
-        _rule(f"pto.{kept}.plain", _term(f"pto.{kept}", _x), made, [is_float(_a)], "the kept form means the intrinsic")
-    for kind in ("is_signed", "is_size"):
-        _rule(f"scalar.abs.{kind[3:]}", _term("scalar.abs", _x), _term("llvm.abs", _x), [_is(kind)], "the intrinsic")
-    power = _term("llvm.pow", _x, _y)
-    _rule("scalar.pow.pow", _term("scalar.pow", _x, _y), power, [is_float(_a)], "the intrinsic")
-    _rule("pto.pow.plain", _term("pto.pow", _x, _y), power, [is_float(_a)], "the kept form means the intrinsic")
+        made, meant = _term(f"llvm.{intrinsic}", _x), _term(f"scalar.{plain}", _x)
+        # The others take floats only.
+        kind = [is_float(_a)] if plain == "abs" else []
+        _rule(f"scalar.{plain}.{intrinsic}", meant, made, kind, "the intrinsic")
+        _rule(f"pto.{kept}.plain", _term(f"pto.{kept}", _x), meant, [is_float(_a)], "the kept form means the plain one")
+    for fact in ("is_signed", "is_size"):
+        _rule(f"scalar.abs.{fact[3:]}", _term("scalar.abs", _x), _term("llvm.abs", _x), [_is(fact)], "the intrinsic")
+    meant = _term("scalar.pow", _x, _y)
+    _rule("scalar.pow.pow", meant, _term("llvm.pow", _x, _y), [], "the intrinsic")
+    _rule("pto.pow.plain", _term("pto.pow", _x, _y), meant, [is_float(_a)], "the kept form means the plain one")
 
 
 def _powers_of_two() -> None:
-    whole, power, nonneg = _is("is_whole"), Condition("power", (_c, _k, _m)), Condition("nonneg", (_x,))
+    power = computed("two_to", _c, dtype=_a, gives=(_k, _m))
     shift, mask = _term("scalar.shr", _x, _k), _term("scalar.bit_and", _x, _m)
     for word, made, when, reason in (
-        ("floordiv", shift, [whole, power], "an arithmetic shift rounds down, as floor division does"),
-        ("mod", mask, [whole, power], "the low bits are the remainder of floor division"),
-        ("div", shift, [whole, power, nonneg], "truncation rounds down where nothing is negative"),
-        ("rem", mask, [whole, power, nonneg], "the low bits are the remainder where nothing is negative"),
-        ("mul", _term("scalar.shl", _x, _k), [whole, power], "both wrap alike"),
+        ("floordiv", shift, [power], "an arithmetic shift rounds down, as floor division does"),
+        ("mod", mask, [power], "the low bits are the remainder of floor division"),
+        ("div", shift, [positive(_x), power], "truncation rounds down where nothing is negative"),
+        ("rem", mask, [positive(_x), power], "the low bits are the remainder where nothing is negative"),
+        ("mul", _term("scalar.shl", _x, _k), [power], "both wrap alike"),
     ):
         _rule(f"scalar.{word}.power-of-two", _term(f"scalar.{word}", _x, _c), made, when, reason)
 
 
 _extrema()
 _compared()
+_reduced()
 _mathematics()
 _powers_of_two()
-
-
-def scalar_dtype_holds(relation: str, dtype: DType) -> bool:
-    """Return whether a dtype fact of the scalar rules holds."""
-    match relation:
-        case "is_float":
-            return dtype.is_float
-        case "is_signed":
-            return dtype.kind == "int"
-        case "is_unsigned":
-            return dtype.kind == "uint"
-        case "is_size":
-            return dtype is INDEX
-        case "is_whole":
-            return dtype.is_int
-    raise KeyError(relation)
-
-
-def scalar_dtype_rows() -> Iterator[tuple[str, int]]:
-    """Yield the rows of the dtype tables as (relation, code)."""
-    for relation, (kinds, _) in SCALAR_FACTS.items():
-        if kinds == ("dtype",):
-            yield from ((relation, i) for i, d in enumerate(CODE_DTYPES) if scalar_dtype_holds(relation, d))
-
-
-def never_negative(values: ValueSet) -> bool:
-    """The ``nonneg`` fact."""
-    return values.lo >= 0 and not values.inf and not values.nan and not values.negative_zero
-
-
-def power_of(value: object) -> int | None:
-    """Return k of a literal 2**k, ``None`` for any other."""
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0 or value & (value - 1):
-        return None
-    return value.bit_length() - 1

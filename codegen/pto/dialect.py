@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, builtin, func, scf
+from xdsl.dialects import builtin, func, scf
 from xdsl.ir import Attribute, Dialect, Operation
 
-from . import comm, elements, gather, movement, scalars, sort, sync, tiles, types, views
+from . import comm, elements, gather, movement, scalars, simt, simt_memory, sort, sync, tiles, types, views
 from .base import PtoOp
 from .families import DPS_OPS
+from .intrinsics import ARITH_DIALECT, LLVM_DIALECT
 from .words import WORD_ATTRS
 
-_MODULES = (views, tiles, movement, scalars, sync, comm, gather, sort)
+_MODULES = (views, tiles, movement, scalars, sync, comm, gather, sort, simt, simt_memory)
+_MADE = (simt.VALUE_OPS, simt.QUERY_OPS, simt.SYNC_OPS, simt_memory.MEMORY_OPS)
 
 
 def _declared() -> dict[str, type[Operation]]:
@@ -23,6 +25,8 @@ def _declared() -> dict[str, type[Operation]]:
         for item in vars(module).values():
             if isinstance(item, type) and issubclass(item, PtoOp) and "name" in vars(item):
                 found[item.name] = item
+    for made in _MADE:
+        found.update((op.name, op) for op in made.values())
     return found
 
 
@@ -37,6 +41,7 @@ _TYPES = (
     types.AsyncSessionType,
     types.AsyncEventType,
     elements.HiF8Type,
+    elements.HiF8x2Type,
     elements.F8E8M0Type,
     elements.F4E1M2x2Type,
     elements.F4E2M1x2Type,
@@ -48,6 +53,6 @@ PTO = Dialect("pto", list(OPS.values()), cast(list[type[Attribute]], [*_TYPES, *
 def pto_context() -> Context:
     """Return a context with this dialect and the ones a PTO file may use around it."""
     context = Context()
-    for dialect in (builtin.Builtin, func.Func, arith.Arith, scf.Scf, PTO):
+    for dialect in (builtin.Builtin, func.Func, ARITH_DIALECT, scf.Scf, LLVM_DIALECT, PTO):
         context.load_dialect(dialect)
     return context

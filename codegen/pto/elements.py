@@ -23,6 +23,13 @@ class HiF8Type(ParametrizedAttribute, TypeAttribute):
 
 
 @irdl_attr_definition
+class HiF8x2Type(ParametrizedAttribute, TypeAttribute):
+    """``!pto.hif8x2``, a pair in a scalar register."""
+
+    name = "pto.hif8x2"
+
+
+@irdl_attr_definition
 class F8E8M0Type(ParametrizedAttribute, TypeAttribute):
     """``!pto.f8E8M0``, a power-of-two scale in one byte."""
 
@@ -58,6 +65,10 @@ ELEMENTS: dict[str, TypeAttribute] = {
     "!pto.f4E1M2x2": F4E1M2x2Type(),
     "!pto.f4E2M1x2": F4E2M1x2Type(),
 }
+#: Packed pairs in scalar registers that have a type of their own, by spelling.
+PAIR_TYPES: dict[str, TypeAttribute] = {
+    "!pto.hif8x2": HiF8x2Type(), **{t: ELEMENTS[t] for t in ("!pto.f4E1M2x2", "!pto.f4E2M1x2")},
+}  # fmt: skip
 #: Each element type to its spelling.
 ELEMENT_NAMES: dict[Attribute, str] = {attr: text for text, attr in ELEMENTS.items()}
 #: Types of which only a few operations take tiles.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import UNKNOWN_LOC, FunctionType, LocationAttr, ModuleOp, StringAttr, UnitAttr
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...ir.diagnostics import Span
 from .build import Constants, PtoBuilder
@@ -54,6 +54,10 @@ class ModuleBuilder:
             self._block.add_op(op)
         else:
             self._block.insert_ops_before([op], first)
+
+    def add(self, op: Operation) -> None:
+        """Append a function that was built elsewhere."""
+        self._block.add_op(op)
 
     def function(
         self,

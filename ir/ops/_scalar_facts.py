@@ -41,3 +41,9 @@ def common_bits(a: vs.ValueSet, b: vs.ValueSet, *, call: vs.Call) -> vs.ValueSet
 def shifted_right(a: vs.ValueSet, b: vs.ValueSet, *, call: vs.Call) -> vs.ValueSet:
     """a >> b."""
     return _within(0, a.hi, call) if call.dtype.is_int and a.lo >= 0 else vs.of_dtype(call.dtype)
+
+
+def wrapped(a: vs.ValueSet, *, call: vs.Call) -> vs.ValueSet:
+    """The low bits: the same integers where the dtype holds them all."""
+    whole = vs.of_dtype(call.dtype)
+    return a if whole.lo <= a.lo and a.hi <= whole.hi else whole

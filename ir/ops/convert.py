@@ -14,7 +14,8 @@ from ..lanes import convert_lanes
 from ..op import Array, Call, Dims, DTypeAttr, Env, Mode, Saturation, Scalar, Scratch, Tile, op
 from ..types import TensorType, Type, scalar
 from ._result import retype
-from ._scalar_result import dtype_at, require_listed
+from ._scalar_facts import wrapped
+from ._scalar_result import INTEGERS, dtype_at, require_listed
 
 FAMILY = "casts"
 
@@ -118,3 +119,20 @@ def scalar_cast(value: Scalar, dtype: DTypeAttr, mode: Mode = "none", *, env: En
     By default floats are truncated to integers, and everything else is rounded to nearest even.
     """
     return convert_lanes(value, env.dtype(0), dtype, mode, None)
+
+
+def _wrap_type(call: Call) -> Type:
+    require_listed(call, dtype_at(call, 0))
+    return scalar(require_listed(call, call.attr("dtype")))
+
+
+@op("scalar.wrap", result=_wrap_type, family="scalar",
+    scalar=Classification("E", "anywhere", "keep scalar", INTEGERS, intrinsics={
+        "uint": "zext or trunc", "any": "sext or trunc"},
+        differences="keeps the low bits, where scalar.cast clamps; between dtypes of one width only the sign changes"))
+def scalar_wrap(value: Scalar, dtype: DTypeAttr) -> Any:
+    """The integer of another dtype with the same low bits, extended by the sign of what it came from."""
+    return value
+
+
+scalar_wrap.facts(wrapped)

@@ -449,4 +449,9 @@ for _name in ("tile.get_block_idx", "tile.get_block_num", "tile.get_subblock_idx
         """Index or number of the vector core that runs the program (0 and 1 in the interpreter)."""
         return 0
 
-    op(_name, result=lambda call: scalar(INDEX), unified=_name[5:], family="queries", effect="read")(_query)
+    def _query_facts(*, call: vs.Call) -> vs.ValueSet:
+        return vs.interval(0, (1 << 31) - 1, 0)
+
+    op(_name, result=lambda call: scalar(INDEX), unified=_name[5:], family="queries", effect="read")(_query).facts(
+        _query_facts
+    )

@@ -27,10 +27,10 @@ _PAIRS = ("FP16X2", "BF16X2")
 
 def _record(
     group: str, conclusion: Conclusion, types: tuple[str, ...], packed: tuple[str, ...], intrinsic: str,
-    vpto: str, differences: str = "", instead: str = "",
+    vpto: str, differences: str = "", instead: str = "", still: str = "",
 ) -> Classification:  # fmt: skip
     return Classification(
-        group, "anywhere", conclusion, types, packed, HIVM, "", vpto, {"any": intrinsic}, differences, instead
+        group, "anywhere", conclusion, types, packed, HIVM, "", vpto, {"any": intrinsic}, differences, instead, still
     )
 
 
@@ -76,9 +76,24 @@ def pow_(lhs: Scalar, rhs: Scalar) -> Any:
     return power(lhs, rhs)
 
 
+def _angle(name: str, doc: str, fn: Callable[[Any], Any]) -> None:
+    def meaning(value: Scalar) -> Any:
+        return in_double(fn, value)
+
+    meaning.__doc__ = doc
+    note = "no plain form: tiles have tile.sin and tile.cos, with stated errors"
+    record = _record("C", "keep target-specific", ("FP32",), (), f"llvm.hivm.{name}", f"pto.{name}", note)
+    op(f"pto.{name}", result=unary, family=FAMILY, target_defined="the last bit", scalar=record)(meaning)
+
+
+_angle("sin", "The sine of an angle in radians.", np.sin)
+_angle("cos", "The cosine of an angle in radians.", np.cos)
+
+
 # -- rounding and fused multiply-add ----------------------------------------------------------------------------
 
-_UNMEASURED = "assumed to be the IEEE 754 operation; whether ordinary functions may use the instruction is not measured"
+_ROUNDS = "scalars only, BF16 too; the assembler takes it anywhere; new code rounds with pl.cast or pto.convert"
+_OPEN = "whether the ordinary core has the instruction, and the sign of a zero result and NaN as IEEE 754 says"
 
 
 def _rounding(name: str, doc: str, fn: Callable[[Any], Any]) -> None:
@@ -86,8 +101,8 @@ def _rounding(name: str, doc: str, fn: Callable[[Any], Any]) -> None:
         return in_double(fn, value)
 
     meaning.__doc__ = doc
-    record = _record("D", "needs verification", ("FP16", "BF16", "FP32"), (), f"llvm.hivm.{name}", f"pto.{name}",
-                     _UNMEASURED)  # fmt: skip
+    record = _record("D", "keep target-specific", ("FP16", "BF16", "FP32"), (), f"llvm.hivm.{name}", f"pto.{name}",
+                     _ROUNDS, "", _OPEN)  # fmt: skip
     op(f"pto.{name}", result=unary, family=FAMILY, scalar=record)(meaning)
 
 
@@ -104,8 +119,9 @@ _rounding("round", "The nearest integer, ties away from zero.", half_away)
 
 
 @op("pto.fma", result=same(3), family=FAMILY,
-    scalar=_record("D", "needs verification", ("FP16", "BF16", "FP32"), _PAIRS, "llvm.hivm.ffma.*.rrr", "pto.fma",
-                   "one rounding; a product and a sum written apart round twice and are never fused"))  # fmt: skip
+    scalar=_record("D", "keep target-specific", ("FP16", "BF16", "FP32"), _PAIRS, "llvm.hivm.ffma.*.rrr", "pto.fma",
+                   "one rounding; a product and a sum written apart round twice and are never fused", "",
+                   "whether the ordinary core has the instruction"))  # fmt: skip
 def fma(a: Scalar, b: Scalar, c: Scalar) -> Any:
     """a * b + c with one rounding."""
     with np.errstate(all="ignore"):
@@ -131,6 +147,7 @@ def _pairs() -> dict[tuple[str, str], str]:
             found[i, a] = found[a, i] = _COMMON
     for a, b in (("FP32X2", "FP16X2"), ("FP32X2", "BF16X2"), ("BF16X2", "FP4X2"), ("BF16X2", "FP4E1M2X2")):
         found[a, b] = found[b, a] = _COMMON
+    found["FP32X2", "FP16X2"] = found["FP32", "FP16"]
     for eight in ("FP8E4M3FNX2", "FP8E5M2X2"):
         found["FP32X2", eight] = "r"
         found[eight, "FP32X2"] = found[eight, "FP16X2"] = _COMMON

@@ -18,17 +18,19 @@ from ..pointers import Pointer as Memory
 from ..program import Const
 from ..types import Type, scalar
 from ._scalar_result import dtype_at, pointer_at, require_listed
-from .simt_memory import L2
+from .simt_memory import L2_STORE
 
 FAMILY = "SIMT atomics"
 _WHOLE = ("INT32", "UINT32", "INT64", "UINT64")
 _ALL = (*_WHOLE, "FP16", "BF16", "FP32")
-_SCOPE = "the assembler does not check where it stands; outside of SIMT bodies it is not measured, so refused"
+_SCOPE = "effects, spaces, policies and signs of its own; elements are scalars, though the assembler takes pairs too"
+_OPEN = "the assembler takes scalars outside of SIMT code too; whether the ordinary core has the instruction"
 
 
 def _record(name: str, types: tuple[str, ...]) -> Classification:
+    intrinsic = {"any": f"llvm.hivm.{name}"}
     return Classification(
-        "G", "simt", "needs verification", types, (), "hivm", "", f"pto.{name}", {"any": f"llvm.hivm.{name}"}, _SCOPE
+        "G", "simt", "keep SIMT-only", types, (), "hivm", "", f"pto.{name}", intrinsic, _SCOPE, "", _OPEN
     )
 
 
@@ -41,8 +43,9 @@ def _type(operands: int) -> Any:
         for i in range(1, 1 + operands):
             if dtype_at(call, i) is not t.dtype and not isinstance(call.operands[i], Const):
                 call.fail("TG007", f"a {dtype_at(call, i).name} meets {t.dtype.name} elements", hint="cast it first")
-        if call.attr("l2cache") not in ("", *L2):
-            call.fail("TG058", f"unknown l2cache policy {call.attr('l2cache')!r}", hint=f"one of {', '.join(L2)}")
+        if call.attr("l2cache") not in ("", *L2_STORE):
+            hint = f"one of {', '.join(L2_STORE)}"
+            call.fail("TG058", f"unknown l2cache policy {call.attr('l2cache')!r}", hint=hint)
         return scalar(t.dtype)
 
     return rule

@@ -23,8 +23,15 @@ from ._scalar_result import FLOATS, SIGNED, UNSIGNED, dtype_at, pointer_at
 FAMILY = "scalar memory operations"
 _ELEMENTS = (*SIGNED, *UNSIGNED, *FLOATS)
 L1 = ("cache", "uncache")
-#: Level-2 cache policies: near or far memory first or not, and how long a line is to stay.
-L2 = ("nmfv", "nmlv", "nmprs", "fmfv", "fmlv", "fmprs")
+#: Level-2 cache policies of loads, and of stores and atomics (assembler v0.60).
+L2_LOAD = (
+    "nmfv", "nmlv", "nmprs", "nmpref", "nakeep", "naclean", "nadrop", "idsfv", "idslv", "idsprs", "idspref", "exfv",
+    "exlv", "exprs", "expref",
+)  # fmt: skip
+L2_STORE = (
+    "nmfv", "nmlv", "nmprs", "nmred", "naci", "napw", "napi", "nared", "wbhfv", "wbhlv", "wbhprs", "wbhred", "wtsfv",
+    "wtslv", "wtsprs", "wtsred",
+)  # fmt: skip
 _DEVICE = ("gm", "ub")
 
 
@@ -153,28 +160,30 @@ def addptr(ptr: Pointer, offset: Scalar) -> Any:
 _POLICY = "cache policies, global memory, SIMT bodies only"
 
 
-def _policy(call: Call) -> None:
-    for name, known in (("l1cache", L1), ("l2cache", L2)):
+def _policy(call: Call, l2: tuple[str, ...]) -> None:
+    for name, known in (("l1cache", L1), ("l2cache", l2)):
         if call.attr(name) not in ("", *known):
             call.fail("TG058", f"unknown {name} policy {call.attr(name)!r}", hint=f"one of {', '.join(known)}")
 
 
 def _ldg_type(call: Call) -> Type:
-    _policy(call)
+    _policy(call, L2_LOAD)
     return _loaded(call, pointer_at(call, 0, ("gm",)))
 
 
 def _stg_type(call: Call) -> Type | None:
-    _policy(call)
+    _policy(call, L2_STORE)
     _stored(call, pointer_at(call, 1, ("gm",)))
     return None
 
 
 @op("pto.ldg", result=_ldg_type, family=FAMILY, effect="read",
     scalar=_record("simt", "keep both", "pto.ldg", "llvm.hivm.ldg", _POLICY, "hivm"))  # fmt: skip
-def ldg(ptr: Pointer, offset: Scalar, *, l1cache: Word = "", l2cache: Word = "", env: Env) -> Any:
-    """Read global memory with a cache policy (cache, uncache; nmfv ...)."""
-    return _read(ptr, offset, env)
+def ldg(
+    ptr: Pointer, offset: Scalar, *, l1cache: Word = "", l2cache: Word = "", contiguous: Int = 1, env: Env
+) -> Any:  # fmt: skip
+    """Read global memory with a cache policy (cache, uncache; nmfv ...): ``contiguous`` elements as one value."""
+    return _read(ptr, offset, env, contiguous)
 
 
 @op("pto.stg", result=_stg_type, family=FAMILY, effect="write",

@@ -8,8 +8,10 @@ Skips when PTOAS is not set. Parsing verifies each file, and writing C++ runs th
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from bisect import bisect_right
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,6 +19,8 @@ from typing import Any
 
 import pytest
 import tilegg
+from tilegg.codegen.pto.api import parse_pto, verify_pto
+from tilegg.codegen.reading import read_module
 from tilegg.ir.diagnostics import TileggError
 from tilegg.ir.dtypes import BF16, FP16, FP32
 from tilegg.ir.program import Const
@@ -29,6 +33,10 @@ from collective_cases import program as collective_program
 from comm_kernels import KERNELS as COMM_KERNELS
 from emit_kernels import A5_KERNELS, AS_WRITTEN, KERNELS
 from emit_samples import SHAPE, TARGETS, Builder, cast_programs, operation_programs
+from simt_sweep import SWEEPS as SIMT_SWEEPS
+from simt_texts import KERNELS as SIMT_KERNELS
+from simt_texts import TEXTS as SIMT_TEXTS
+from simt_texts import WRONG as SIMT_WRONG
 
 PTOAS = os.environ.get("PTOAS", "")
 FLAGS = ("--enable-insert-sync", "-o", os.devnull)
@@ -126,3 +134,71 @@ def test_the_assembler_accepts(group: str, target: str, tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
         complaints = [c for c in pool.map(lambda p: _complaint(p, arch), files) if c]
     assert not complaints, f"{len(complaints)} of {len(files)} refused:\n" + "\n".join(complaints[:20])
+
+
+def _simt_programs() -> Iterator[tuple[str, str]]:
+    """SIMT code as it was written by hand, and written back from what was read."""
+    for name, text in SIMT_TEXTS.items():
+        yield f"hand_{name}".replace(" ", "_"), text
+        program = read_module(parse_pto(text))
+        for compat in ("keep", "canonical"):
+            yield f"{compat}_{name}".replace(" ", "_"), tilegg.emit(tilegg.lower(program, "a5", compat=compat), "a5")
+    for name, text in SIMT_KERNELS.items():
+        yield name, tilegg.emit(tilegg.lower(tilegg.parse(text, f"{name}.py"), "a5"), "a5")
+
+
+def _vector(path: Path) -> str:
+    flags = ("--pto-arch=a5", "--pto-backend=vpto", "--emit-vpto", "-o", os.devnull)
+    done = subprocess.run([PTOAS, str(path), *flags], capture_output=True, text=True, timeout=60)
+    return "" if done.returncode == 0 else f"{path.name}: {done.stderr.strip()[:400]}"
+
+
+def test_the_assembler_accepts_simt_code(tmp_path: Path) -> None:
+    files = []
+    for name, text in _simt_programs():
+        files.append(tmp_path / f"{name}.pto")
+        files[-1].write_text(text)
+    with ThreadPoolExecutor(2) as pool:
+        complaints = [c for c in pool.map(_vector, files) if c]
+    assert len(files) > 40 and not complaints, "\n".join(complaints)
+
+
+def test_the_assembler_refuses_what_the_dialect_refuses(tmp_path: Path) -> None:
+    taken = []
+    for name, (text, _) in SIMT_WRONG.items():
+        path = tmp_path / f"{name.replace(' ', '_')}.pto"
+        path.write_text(text)
+        if not _vector(path):
+            taken.append(name)
+    assert not taken
+
+
+#: The assembler's own checker of texts, where it stands beside the assembler.
+CHECKER = Path(PTOAS).with_name("pto-opt")
+
+
+@pytest.mark.skipif(not CHECKER.exists(), reason="there is no pto-opt beside the assembler")
+@pytest.mark.parametrize("name", SIMT_SWEEPS)
+def test_each_combination_of_types_is_taken_or_refused_alike(name: str, tmp_path: Path) -> None:
+    texts = list(SIMT_SWEEPS[name][0]())
+    path = tmp_path / "sweep.pto"
+    path.write_text("// -----\n".join(texts))
+    flags = ("--split-input-file", str(path), "-o", os.devnull)
+    done = subprocess.run([str(CHECKER), *flags], capture_output=True, text=True)
+    starts, line = [], 1
+    for text in texts:
+        starts.append(line)
+        line += text.count("\n") + 1
+    places = [int(n) + 1 for n in re.findall(r"^within split at [^:]*:(\d+) offset.* error", done.stderr, re.M)]
+    places += [int(n) for n in re.findall(rf"^{re.escape(str(path))}:(\d+):.* error", done.stderr, re.M)]
+    refused = {bisect_right(starts, place) - 1 for place in places}
+    differ = [text for i, text in enumerate(texts) if _taken(text) == (i in refused)]
+    assert not differ, f"{len(differ)} of {len(texts)} differ:\n" + "\n".join(differ[:10])
+
+
+def _taken(text: str) -> bool:
+    try:
+        verify_pto(parse_pto(text))
+    except TileggError:
+        return False
+    return True

@@ -33,6 +33,8 @@ OPT, TRANSLATE = shutil.which("mlir-opt-19"), shutil.which("mlir-translate-19")
 INTEGERS = ("INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "INDEX")
 FLOATS = ("FP16", "BF16", "FP32")
 PLAIN = [d for d in OPS.values() if d.pure and d.name.startswith(("scalar.", "llvm.")) and d.scalar is not None]
+#: Destinations of conversions.
+GOALS = {"scalar.cast": ("BOOL", *INTEGERS, *FLOATS), "scalar.wrap": INTEGERS}
 COUNT = 2048
 
 
@@ -47,7 +49,7 @@ def everything():
     """Every plain operation on every dtype that both emitters write; the others must be refused by both."""
     found = []
     for decl in PLAIN:
-        goals = [{"dtype": DTYPES[d]} for d in ("BOOL", *INTEGERS, *FLOATS)] if decl.name == "scalar.cast" else [{}]
+        goals = [{"dtype": DTYPES[d]} for d in GOALS[decl.name]] if decl.name in GOALS else [{}]
         for name in decl.scalar.types:
             for attrs in goals:
                 f = alone(decl, DTYPES[name], f"f{len(found)}", **attrs)
@@ -71,7 +73,7 @@ def test_both_emitters_choose_the_same_intrinsics(written):
     for f, text, mlir in written:
         ours = sorted(re.sub(r"(\.[if]\d+|\.bf16)+$", "", m) for m in re.findall(r"call \w+ @(llvm[\w.]+)\(", text))
         named = [m.replace("llvm.intr.", "llvm.") for m in re.findall(r'"(llvm\.intr[\w.]+)"', mlir)]
-        theirs = sorted([*named, *re.findall(r'intrin = "(llvm\.[\w.]+?)\.i\d+\.f32"', mlir)])
+        theirs = sorted([*named, *re.findall(r'call_intrinsic "(llvm\.[\w.]+?)\.i\d+\.f32"', mlir)])
         assert ours == theirs, f.body.statements[0]
         kinds.update(ours)
     assert len(written) > 400
@@ -203,12 +205,12 @@ class P:
 """
 LINES = [
     "attributes {pto.simt_entry}", "%t = pto.get_tid_x : i32", "l1cache(cache) l2cache(nmfv) : !pto.ptr<f32> -> f32",
-    "{width = 32 : i32} : f32, i32 -> f32", '"llvm.intr.maxnum"(%x, ',
+    ": f32, i32 -> f32", '"llvm.intr.maxnum"(%x, ',
     "pto.convert %m round(z) sat signed : f32 -> i32",
     "pto.redux_max %k unsigned : i32 -> i32", "pto.mulhi %k, %r unsigned : i32, i32 -> i32",
     ": !pto.ptr<f32, ub>, f32", "pto.vote_ballot %", "pto.syncthreads\n", "pto.keep %v {slot = 2} : f32",
     "pto.resume {slot = 2} : f32", "pto.atomic_add %q, %w : !pto.ptr<f32, ub>, f32 -> f32",
-    "{width = 16 : i32}", "pto.simt_launch @body<<<", "pto.section.simt <<<32, 1, 1>>> {",
+    "{width = 16 : i32}", "pto.simt_launch @body<<<", "pto.section.simt<<<32, 1, 1>>> {",
 ]  # fmt: skip
 
 

@@ -25,7 +25,7 @@ OWN = {(f"pto.shuffle_{n}", "by"): INT32 for n in _SHUFFLES} | {("scalar.select"
 
 def attributes(decl: OpDecl, dtype: DType) -> dict[str, Any]:
     """Attributes an operation needs so that only the dtype can be wrong."""
-    if decl.name == "scalar.cast":
+    if decl.name in ("scalar.cast", "scalar.wrap"):
         return {"dtype": INT32}
     if decl.name == "pto.resume":
         return {"dtype": dtype}

@@ -173,3 +173,22 @@ def test_every_operation_is_written_and_read():
             assert parse(print_program(program)) == program
             count += 1
     assert count > 200 and OWN
+
+
+def test_every_kept_form_says_what_to_write():
+    for decl in RECORDED:
+        record = decl.scalar
+        kept = record.conclusion == "compatible, then deprecated"
+        assert kept == bool(record.instead), decl.name
+        if kept:
+            plain = OPS[record.instead].scalar
+            assert plain.conclusion in ("keep scalar", "keep both") and set(record.types) <= set(plain.types)
+        # What lowering produces is no interface.
+        assert record.conclusion in CONCLUSIONS or not record.group
+
+
+def test_nothing_is_left_without_a_conclusion():
+    """Where documents and assembler decide, the table does; what only hardware can tell is said in words."""
+    assert not [d.name for d in RECORDED if d.scalar.conclusion == "needs verification"]
+    still = {d.name for d in RECORDED if d.scalar.open}
+    assert {"pto.fma", "pto.ceil", "pto.atomic_add"} <= still and all(n.startswith("pto.") for n in still)

@@ -131,6 +131,51 @@ def test_tile_helpers_and_explicit_sections():
     assert sections(program(memory).functions[0]) == ()
 
 
+MIXED = """
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.SimtEntry)
+    def entry(p: pl.InOut[pl.Ptr[pl.FP32, "gm"]], n: pl.Scalar[pl.INT32]):
+        t = pl.pto.get_tid_x()
+        s = self.scaled(n, t)
+        x = pl.pto.ldg(p, s)
+        pl.pto.stg(pl.max(x, 0.0), p, t)
+
+    @pl.function
+    def scaled(n: pl.Scalar[pl.INT32], t: pl.Scalar[pl.INT32]) -> pl.Scalar[pl.INT32]:
+        return pl.rem(pl.max(n, t), 16)
+
+    @pl.function
+    def helper(a: pl.Tile[[16, 16], pl.FP32], x: pl.Scalar[pl.FP32]) -> pl.Tile[[16, 16], pl.FP32]:
+        return pl.tile.adds(a, pl.max(x, 1.0))
+
+    @pl.function(type=pl.FunctionType.InCore)
+    def plain(x: pl.Scalar[pl.FP32], p: pl.InOut[pl.Ptr[pl.FP32, "gm"]]):
+        pl.pto.store(pl.pto.fma(pl.sqrt(x), pl.max(x, 1.0), pl.pto.load(p, 1)), p, 0)
+
+    @pl.function(type=pl.FunctionType.InCore)
+    def main(x: pl.Tensor[[16, 16], pl.FP32], p: pl.InOut[pl.Ptr[pl.FP32, "gm"]], o: pl.Out[pl.Tensor[[16, 16], pl.FP32]]):
+        pl.pto.simt_launch("entry", [16, 1, 1], p, pl.const(3, pl.INT32))
+        t = pl.tile.load(x, [0, 0], [16, 16])
+        with pl.section_simt(16, 1, 1):
+            i = pl.pto.get_laneid()
+            pl.pto.stg(1.0, p, i)
+        pl.tile.store(t, [0, 0], o)
+"""  # noqa: E501
+
+
+def test_sections_of_a_mixed_program():
+    p = parse(MIXED)
+    assert verify(p) == []
+    # Plain arithmetic, target intrinsics and pointers fit anywhere; a launch alone is no SIMT code.
+    assert {f.name: sections(f) for f in p.functions} == {
+        "entry": ("simt",), "scaled": (), "helper": ("vector",), "plain": (), "main": ("simt", "vector"),
+    }  # fmt: skip
+    assert contexts(p) == {
+        "entry": {"simt"}, "scaled": {"simt"}, "helper": {"ordinary"}, "plain": {"ordinary"}, "main": {"ordinary"},
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("sizes", ["", "0, 1, 1", "-1, 1, 1", "1, 1, 1, 1", "n + 1, 1, 1", "'a'", "1.5"])
 def test_wrong_section_sizes(sizes):
     body = f"with pl.section_simt({sizes}):\n    {QUERY}"
