@@ -134,11 +134,12 @@ def explain(
     from .explain_find import explain_function
     from .why_not import answer
 
-    functions = [explain_function(lowered, f, alternatives) for f in lowered.functions]
+    derived = derivation(lowered, samples=samples)
+    functions = [explain_function(lowered, f, alternatives, derived.steps) for f in lowered.functions]
     answered = answer(lowered, why_not) if why_not else []
     return Explanation(
         lowered.arch, lowered.objective, lowered.contract, lowered.totals, lowered.plain, lowered.optimum,
-        functions, lowered.remarks, derivation(lowered, samples=samples), answered,
+        functions, lowered.remarks, derived, answered,
     )  # fmt: skip
 
 

@@ -15,17 +15,26 @@ from .describe import Describer, FactUsed
 from .explain import Dropped, Explained, ExplainedFunction, op_text
 from .kbest import alternatives, class_name
 from .lowered import FunctionReport, Instruction, Lowered, RegionResult
+from .trajectory import TrajectoryStep
 
 _BY_NUMBER: dict[int, Rule] = {r.number: r for r in RULES.values()}
 
 
-def explain_function(lowered: Lowered, report: FunctionReport, most: int) -> ExplainedFunction:
-    """Explain one function, with up to ``most`` alternatives an instruction."""
-    return _Finder(lowered, report, most).find()
+def explain_function(
+    lowered: Lowered, report: FunctionReport, most: int, steps: Iterable[TrajectoryStep] = ()
+) -> ExplainedFunction:
+    """Explain one function, with up to ``most`` alternatives an instruction; ``steps`` are its derivation's."""
+    return _Finder(lowered, report, most, steps).find()
 
 
 class _Finder:
-    def __init__(self, lowered: Lowered, report: FunctionReport, most: int) -> None:
+    def __init__(
+        self, lowered: Lowered, report: FunctionReport, most: int, steps: Iterable[TrajectoryStep]
+    ) -> None:
+        self.derived: dict[tuple[int, int], list[TrajectoryStep]] = {}
+        for s in steps:
+            if s.function == report.name and s.rule is not None:
+                self.derived.setdefault((s.region, s.eclass), []).append(s)
         self.lowered = lowered
         self.report = report
         self.most = most
@@ -54,13 +63,25 @@ class _Finder:
         node = _picked(result, i.eclass)
         if i.eclass not in result.graph.op_class:
             return Explained(text, *at, rules=self.origin(node), part_of=self.helped(result, i.eclass))
-        steps = self.derivation(i.region, i.eclass, node)
-        rules = tuple(s.rule for s in steps) if steps is not None else self.origin(node)
+        rules, facts = self.behind(result, i, node)
         return Explained(
-            text, *at, rules, "", self.proof(result, i.eclass, node) if rules else "",
-            tuple(self.facts(result, i.eclass, node, steps or ())),
+            text, *at, rules, "", self.proof(result, i.eclass, node) if rules else "", facts,
             tuple(alternatives(self.lowered, self.report, i, self.most)), self.rate(result, i.eclass, node),
         )  # fmt: skip
+
+    def behind(self, result: RegionResult, i: Instruction, node: Node) -> tuple[tuple[Rule, ...], tuple[FactUsed, ...]]:
+        """Return the rules that lead to an instruction and the facts they needed.
+
+        They are those of the derivation; where that has none, they are looked up among the nodes of the class.
+        """
+        derived = self.derived.get((i.region, i.eclass))
+        if node.origin >= 0 and result.graph.op_class[node.origin] == i.eclass:
+            return (), ()
+        if derived:
+            return _rules(derived), tuple(dict.fromkeys(f for s in derived for f in s.facts))
+        steps = self.derivation(i.region, i.eclass, node)
+        rules = tuple(s.rule for s in steps) if steps is not None else self.origin(node)
+        return rules, tuple(self.facts(result, i.eclass, node, steps or ()))
 
     def origin(self, node: Node) -> tuple[Rule, ...]:
         """Return the rule noted on a node."""
@@ -185,6 +206,9 @@ class _Finder:
         result = self.report.regions[region]
         c = result.graph.op_class[i]
         if c in result.solution.picks:
+            derived = _rules(self.derived.get((region, c), ()))
+            if derived:
+                return [r for r in derived if r.phase == "normalise"] or list(derived)
             start = self.derivers[region].written(i)
             goal = _picked(result, c)
             steps = self.derivers[region].path(c, start, goal) if start is not None else None
@@ -202,6 +226,10 @@ class _Finder:
                         if isinstance(o, Value):
                             self._readers.setdefault(o.name, []).append(s)
         return self._readers.get(name, [])
+
+
+def _rules(steps: Iterable[TrajectoryStep]) -> tuple[Rule, ...]:
+    return _unique(s.rule for s in steps if s.rule is not None)
 
 
 def _unique(rules: Iterable[Rule]) -> tuple[Rule, ...]:

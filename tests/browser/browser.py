@@ -34,6 +34,7 @@ def browser() -> Iterator[webdriver.Chrome]:
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         driver = webdriver.Chrome(options=options, service=Service(DRIVER))
         try:
+            driver.get("about:blank")
             yield driver
         finally:
             driver.quit()
@@ -56,7 +57,10 @@ class Opened:
         for entry in self.driver.get_log("performance"):
             message = json.loads(entry["message"])["message"]
             if message["method"] == "Network.requestWillBeSent":
-                self.requests.append(message["params"]["request"]["url"])
+                request = message["params"]
+                # The browser's own start page may still be at work.
+                if not request["documentURL"].startswith("chrome:"):
+                    self.requests.append(request["request"]["url"])
 
     def run(self, script: str, *args: object) -> Any:
         """Run a script in the page and return its value."""
