@@ -19,6 +19,7 @@ NAME = "pld.system.defer_wait"
 MAX_CONDITIONS, MAX_TASKS = 64, 64
 _BOOKKEEPING = ("scalar", "ranks and windows", "queries")
 _WAITER = re.compile(r"\.at\(.*CORE_GROUP")
+_NAMED, _DEPENDS = re.compile(r"\bas (\w+)"), re.compile(r"deps=\[([^\]]*)\]")
 #: A region that orders tasks and is none itself.
 _REGION = re.compile(r"\.scope\(")
 
@@ -34,6 +35,14 @@ def deferred_problems(f: Function) -> list[Diagnostic]:
     else:
         check.scopes(f.body.statements, True, level_of(f) != INCORE)
     return check.found
+
+
+def started_late(f: Function) -> Scope | None:
+    """Return a task that a deferred wait holds back: it starts when the counters are ready, and not in text order."""
+    scopes = [s for s in walk(f.body) if isinstance(s, Scope)]
+    waiters = {m.group(1) for s in scopes if _registers(s.body) and (m := _NAMED.search(s.header))}
+    held = (s for s in scopes if (m := _DEPENDS.search(s.header)) and waiters & set(re.findall(r"\w+", m.group(1))))
+    return next(held, None)
 
 
 def _registers(block: Block) -> bool:

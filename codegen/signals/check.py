@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from ...ir.deferred import MAX_CONDITIONS, deferred_problems
+from ...ir.deferred import MAX_CONDITIONS, deferred_problems, started_late
 from ...ir.diagnostics import Diagnostic, TileggError
+from ...ir.levels import HOST, level_of
 from ...ir.program import Function, Program
 from ...ir.ranks_events import format_schedule
 from ...ir.ranks_flow import suspending
@@ -16,13 +17,14 @@ from ...ir.ranks_schedule import Schedule, schedules
 from .cells import Graph, build, dynamic, uses_of
 from .classes import ORDER
 from .explore import choices_of, search
+from .fitting import Part, fitting
 from .hangs import hangs
 from .lines import line_faults
 from .markers import marker_faults
 from .protocol import protocol_faults, unawaited_faults
 from .races import Race, blame, filled_before, polls, races, touched
 from .report import Checked, Expect, Setting, SignalFinding, SignalReport, Witness
-from .settings import PER_RANK, RANKS, cells_for, functions_to_check, rank_counts, sizes
+from .settings import PER_RANK, functions_to_check, rank_counts, sizes
 from .structure import INPUT, SCALAR, WINDOW, influences
 from .unroll import MAX_EVENTS, Unrolled, unroll
 from .witness import witness_of
@@ -54,50 +56,42 @@ def check_signals(
     functions = [program.function(function)] if function is not None else functions_to_check(program)
     functions = [f for f in functions if f.name in talking]
     marks = influences(program) if functions else frozenset()
-    found: list[SignalFinding] = []
-    checked: list[Checked] = []
-    small: list[str] = []
-    filled: set[str] = set()
+    parts: list[Part] = []
+    unlike: list[str] = []
     for f in functions:
-        for n in ranks if ranks is not None else rank_counts(program, f):
-            for setting in _settings(program, f, n, dims or {}, marks, calls):
-                check, these = _sized(program, f, setting, dims or {}, (marks, budget, schedule_count))
-                if ranks is None and _too_many(program, f, n, these):
-                    small.append(f"its signals and peers do not fit {n} ranks")
-                    continue
-                found += these
-                filled |= check.filled
-                if check.summary is not None:
-                    checked.append(check.summary)
-    limits = (*_limits(functions, marks, checked), *dict.fromkeys(small))
-    assumed = [f"{w} is filled on every rank before any rank starts" for w in sorted(filled)]
-    return SignalReport(merged(found), tuple(checked), limits, tuple(assumed))
+        made = [
+            _sized(program, f, setting, dims or {}, (marks, budget, schedule_count))
+            for n in (ranks if ranks is not None else rank_counts(program, f))
+            for setting in _settings(program, f, n, dims or {}, marks, calls)
+        ]
+        if ranks is None:
+            made, said = fitting(program, f, made)
+            unlike += said
+        parts += made
+    checked = tuple(p.summary for p in parts if p.summary is not None)
+    limits = (*_limits(functions, marks, checked), *dict.fromkeys(unlike))
+    assumed = [f"{w} is filled on every rank before any rank starts" for w in _windows(p.filled for p in parts)]
+    assumed += [f"{w} is zero again whenever the program starts" for w in _windows(p.left for p in parts)]
+    return SignalReport(merged(x for p in parts for x in p.findings), checked, limits, tuple(assumed))
+
+
+def _windows(parts: Iterable[frozenset[str]]) -> list[str]:
+    return sorted(frozenset().union(*parts))
 
 
 def _sized(
     program: Program, f: Function, setting: Setting, dims: Mapping[str, int], how: tuple[frozenset[str], int, int]
-) -> tuple[_Check, list[SignalFinding]]:
+) -> Part:
     """Check a setting; where nobody gave a size and the program does not run with one, try the next."""
-    check = _Check(program, setting, *how)
-    found = check.run()
+    part = _Check(program, setting, *how).part()
     for each in PER_RANK[1:]:
         names = tuple(sorted(sizes(program, f, setting.ranks, dims, each).items()))
-        if names == setting.dims or not any(x.word == "unchecked" for x in found):
+        if names == setting.dims or not any(x.word == "unchecked" for x in part.findings):
             break
-        other = _Check(program, replace(setting, dims=names), *how)
-        result = other.run()
-        if not any(x.word == "unchecked" for x in result):
-            return other, result
-    return check, found
-
-
-def _too_many(program: Program, f: Function, n: int, found: Sequence[SignalFinding]) -> bool:
-    """Return whether a number of ranks nobody asked for is larger than the program's signals are made for."""
-    faults = [x for x in found if x.witness is not None and x.witness.expect.kind == "fault"]
-    if any("there is no rank" in x.message for x in faults):
-        return n > RANKS[0]
-    cells = cells_for(program, f)
-    return cells is not None and n > cells and bool(faults)
+        other = _Check(program, replace(setting, dims=names), *how).part()
+        if not any(x.word == "unchecked" for x in other.findings):
+            return other
+    return part
 
 
 def _size(name: str, value: int, ranks: int) -> str:
@@ -159,22 +153,40 @@ class _Check:
         self.budget, self.count = budget, count
         self.summary: Checked | None = None
         self.method = "decided"
+        self.hosted = level_of(program.function(setting.function)) == HOST
         self.filled: set[str] = set()
+        self.left: set[str] = set()
+        self.idle, self.full = 0, False
+
+    def part(self) -> Part:
+        """Check the setting and return what was found out."""
+        found = tuple(self.run())
+        return Part(
+            self.setting.ranks, found, self.summary, self.idle, self.full, frozenset(self.filled), frozenset(self.left)
+        )
 
     def run(self) -> list[SignalFinding]:
         """Return the findings of the setting."""
+        held = next((s for f in self.program.functions if (s := started_late(f)) is not None), None)
+        if held is not None:
+            message = "a task that a deferred wait holds back does not start in the order of the text"
+            return [self._unchecked(Diagnostic("TG074", message, held.span))]
         try:
             with _without_collection():
                 return list(self._of(unroll(self.program, self.setting, budget=self.budget)))
         except TileggError as problem:
+            self.full = problem.diagnostics[0].code == "TG026"
             return [self._unchecked(problem.diagnostics[0])]
 
     def _of(self, u: Unrolled) -> Iterator[SignalFinding]:
+        waiting = {s.rank for s in u.stuck}
+        if self.hosted:
+            self.idle = sum(not numbers and r not in waiting for r, numbers in enumerate(u.by_rank))
         if u.faults:
             yield self._fault(u)
             return
         graph = build(u, uses_of(u))
-        found = [*protocol_faults(graph), *self._deferred(graph)]
+        found = [*self._kept(protocol_faults(graph)), *self._deferred(graph)]
         if u.stuck:
             yield from found
             yield from hangs(self.program, graph, self._relaxed())
@@ -187,6 +199,15 @@ class _Check:
             self.setting, len(u.events), sum(e.kind == "wait" for e in u.events), len(graph.uses),
             sum(map(len, touched(graph).values())), self.method,
         )  # fmt: skip
+
+    def _kept(self, found: Iterable[SignalFinding]) -> Iterator[SignalFinding]:
+        """Leave out credits that stay in signals which the host function itself has made: they are fresh every time."""
+        for f in found:
+            if self.hosted and f.word == "credit-leak" and self.setting.calls == 1:
+                cell = f.witness.expect.cell if f.witness is not None else None
+                self.left |= {cell[0]} if cell is not None else set()
+                continue
+            yield f
 
     def _finished(self, graph: Graph) -> Iterator[SignalFinding]:
         u = graph.u

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ...ir.program import Program
+from ...ir.program import Program, walk
 from ...ir.ranks_events import Event
 from ...ir.ranks_memory import Region
 from .cells import Graph
@@ -40,9 +40,10 @@ def marker_faults(graph: Graph, program: Program) -> Iterator[SignalFinding]:
     if not uses_markers(graph):
         return
     yield from _doubled(graph, program)
+    home = {id(s): f.name for f in program.functions for s in walk(f.body)}
     for numbers in graph.u.by_rank:
         yield from _publish(graph, numbers)
-        yield from _consume(graph, numbers)
+        yield from _consume(graph, numbers, home)
 
 
 def _doubled(graph: Graph, program: Program) -> Iterator[SignalFinding]:
@@ -123,11 +124,14 @@ def _hidden(base: SignalFinding, graph: Graph, write: int, reader: int) -> Signa
     return replace(base, witness=replace(base.witness, schedule=" ".join(choices), expect=expect, memory="fenced"))
 
 
-def _consume(graph: Graph, numbers: list[int]) -> Iterator[SignalFinding]:
+def _consume(graph: Graph, numbers: list[int], home: dict[int, str]) -> Iterator[SignalFinding]:
+    """``home``: the function of each statement; a task starts with fresh caches, so a wait of another one is enough."""
     u = graph.u
     wait: int | None = None
     for n in numbers:
         e = u.events[n]
+        if wait is not None and home.get(id(e.statement)) != home.get(id(u.events[wait].statement)):
+            wait = None
         if e.kind == "wait":
             wait = n
         elif e.kind == "invalidate" and not e.reads:
