@@ -21,10 +21,13 @@ from .names import names_of
 
 
 def with_markers(program: Program) -> Program:
-    """Return the program with the markers its kernels lack; the same object when they lack none."""
+    """Return the program with the markers its kernels lack; the same object when they lack none.
+
+    What a kernel that others call, or that an orchestration launches, leaves behind may be released, or read, next.
+    """
     called = frozenset(
-        str(s.attrs.get("callee")) for f in program.functions if level_of(f) == INCORE
-        for s in walk(f.body) if isinstance(s, Op) and s.name == "call"
+        str(s.attrs.get("callee")) for f in program.functions for s in walk(f.body)
+        if isinstance(s, Op) and s.name == "call"
     )  # fmt: skip
     functions = tuple(_function(f, f.name in called) for f in program.functions)
     if all(a is b for a, b in zip(functions, program.functions)):

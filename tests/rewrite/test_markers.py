@@ -267,6 +267,67 @@ def test_the_markers_alone_make_data_visible(what: str) -> None:
         assert not difference(want, got)
 
 
+HOSTED = """
+import pypto.language as pl
+import pypto.language.distributed as pld
+
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.InCore)
+    def stage(self, x: pl.Tensor[[1, 16], pl.FP32], w: pl.InOut[pld.DistributedTensor[[1, 16], pl.FP32]]):
+        t = pl.load(x, [0, 0], [1, 16])
+        w = pl.store(t, [0, 0], w)
+        return w
+
+    @pl.function(type=pl.FunctionType.InCore)
+    def meet(
+        self,
+        v: pl.InOut[pld.DistributedTensor[[1, 16], pl.FP32]],
+        sig: pl.InOut[pld.DistributedTensor[[4, 1], pl.INT32]],
+    ):
+        t = pl.load(v, [0, 0], [1, 16])
+        v = pl.store(pl.add(t, t), [0, 0], v)
+        s = pld.tensor.barrier(sig)
+        return s
+
+    @pl.function(type=pl.FunctionType.InCore)
+    def fetch(
+        self,
+        w: pld.DistributedTensor[[1, 16], pl.FP32],
+        peer: pl.Scalar[pl.INT32],
+        y: pl.Out[pl.Tensor[[1, 16], pl.FP32]],
+    ):
+        t = pld.tile.remote_load(w, peer, [0, 0], [1, 16])
+        y = pl.store(t, [0, 0], y)
+        return y
+
+    @pl.function(level=pl.Level.HOST, role=pl.Role.Orchestrator)
+    def main(self, x: pl.Tensor[[1, 16], pl.FP32], y: pl.Out[pl.Tensor[[1, 16], pl.FP32]]):
+        b0 = pld.alloc_window_buffer(64)
+        w = pld.window(b0, [1, 16], dtype=pl.FP32)
+        b2 = pld.alloc_window_buffer(64)
+        v = pld.window(b2, [1, 16], dtype=pl.FP32)
+        b1 = pld.alloc_window_buffer(16)
+        sig = pld.window(b1, [4, 1], dtype=pl.INT32)
+        for r in pl.range(pld.world_size()):
+            self.stage(x, w, device=r)
+            self.meet(v, sig, device=r)
+            self.fetch(w, 0, y, device=r)
+        return y
+"""
+
+
+def test_what_one_task_writes_a_later_one_may_release() -> None:
+    p = parse(HOSTED, "h.py")
+    lowered = tilegg.lower(p, "a5")
+    stage = next(f for f in lowered.program.functions if f.name == "stage")
+    meet = next(f for f in lowered.program.functions if f.name == "meet")
+    assert [s.name for s in stage.body if isinstance(s, Op)][-2:] == ["system.cacheinvalid", "system.fence"]
+    assert [s.operands[0] for s in walk(meet.body) if isinstance(s, Op) and s.name == "system.cacheinvalid"][-1] is None
+    text = tilegg.emit(lowered)
+    assert [text.count(m) for m in ("single_cache_line", "fence.barrier_all", "cacheinvalid all")] == [2, 2, 1]
+
+
 def markers(p: Program) -> list[str]:
     return [s.name for s in walk(p.functions[0].body) if isinstance(s, Op) and s.name.startswith("system.")]
 
