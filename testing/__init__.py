@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .assembly import AssemblyReport, check_assembly
     from .asserts import NotEquivalent, assert_equivalent, assert_lowering_correct
     from .fanout import compare_programs
     from .given import as_program
@@ -24,12 +25,14 @@ if TYPE_CHECKING:
 
 # Public name -> module.
 _PUBLIC = {
+    "AssemblyReport": ".assembly",
     "Bar": ".progress",
     "LoweringReport": ".lowering",
     "NotEquivalent": ".asserts",
     "as_program": ".given",
     "assert_equivalent": ".asserts",
     "assert_lowering_correct": ".asserts",
+    "check_assembly": ".assembly",
     "check_lowering": ".lowering",
     "compare_programs": ".fanout",
     "dtypes": ".strategies",
@@ -44,12 +47,14 @@ _PUBLIC = {
 }
 
 __all__ = [
+    "AssemblyReport",
     "Bar",
     "LoweringReport",
     "NotEquivalent",
     "as_program",
     "assert_equivalent",
     "assert_lowering_correct",
+    "check_assembly",
     "check_lowering",
     "compare_programs",
     "dtypes",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Any
 
 from ..ir.compare import output_dtypes
@@ -11,10 +12,11 @@ from ..ir.equivalence import Report
 from ..ir.interp import entry
 from ..ir.program import Program
 from ..ir.types import PtrType, ScalarType, TensorType, TileType
+from .assembly import check_assembly
 from .exhaustive import LIMIT
 from .fanout import Progress, compare_programs
 from .given import Given, as_program
-from .lowering import LoweringReport, check_assembly, check_lowering
+from .lowering import LoweringReport, check_lowering
 from .reproduce import as_python
 
 
@@ -77,7 +79,8 @@ def assert_lowering_correct(
     there are). ``contract``: that of the lowering. Casts that may round twice and composites computed by recipes are
     put back first, since they differ on purpose; the report lists them. ``within``: how near results must be, ``exact``
     or ``ulp:N``. The lowered program is also run with what the target's conversions do, and, unless ``assembly`` is
-    false, written as assembly that must read back and verify. Other options: see :func:`assert_equivalent`.
+    false, written as assembly that must read back, verify and, executed on bytes, compute the same. Other options: see
+    :func:`assert_equivalent`.
 
     Raises :class:`NotEquivalent`; :class:`~tilegg.TileggError` for a program that does not verify, or that cannot be
     lowered or written for the target.
@@ -96,12 +99,19 @@ def assert_lowering_correct(
         if report.unknown:
             raise AssertionError("; ".join(report.unknown))
         if assembly:
-            check_assembly(report.lowered)
+            written = check_assembly(report.lowered, options.get("function"), facts=options.get("facts"),
+                                     dims=options.get("dims"), seed=options.get("seed", 0))  # fmt: skip
+            for kernel, found in written.executed.items():
+                if not found.equal:
+                    what = f"{name}, the lowered {kernel} and its assembly"
+                    text = _again(found, report.lowered.program, kernel, ("lowered",))
+                    raise NotEquivalent(f"{what}: {found.render()}\n{text}", found)
+            report = replace(report, assembly=written)
         reports.append(report)
     return reports
 
 
-def _again(report: Report, program: Program, function: str | None, names: tuple[str, str]) -> str:
+def _again(report: Report, program: Program, function: str | None, names: tuple[str, ...]) -> str:
     """Return how to see the difference again."""
     found = report.counterexample
     assert found is not None

@@ -11,11 +11,10 @@ from ..extract.audit import LoweringAudit, as_hardware
 from ..extract.faithful import InexactCast, RecipeUse, exact_form, inexact_casts, recipe_uses
 from ..extract.lower import lower
 from ..extract.lowered import Lowered
-from ..ir.diagnostics import error
 from ..ir.equivalence import Report
 from ..ir.interp import entry
 from ..ir.program import Op, Program, walk
-from ..rules.target import Target, load_target
+from .assembly import AssemblyReport
 from .exhaustive import LIMIT
 from .fanout import Progress, compare_programs
 
@@ -27,6 +26,7 @@ class LoweringReport:
     ``functions``: the program against the lowered one, in which the conversions and composites stand again that it
     computes another way on purpose (``inexact``, ``recipes``). ``acting``: the lowered program as written against what
     the target's instructions do with its casts; bit for bit. ``unknown``: casts the target does not have.
+    ``assembly``: what executing the assembly found, when that was asked for.
     """
 
     lowered: Lowered
@@ -35,6 +35,7 @@ class LoweringReport:
     inexact: tuple[InexactCast, ...]
     recipes: tuple[RecipeUse, ...]
     unknown: tuple[str, ...] = field(default=())
+    assembly: AssemblyReport | None = None
 
     @property
     def ok(self) -> bool:
@@ -150,21 +151,3 @@ def _acting(made: Lowered) -> tuple[Program | None, tuple[str, ...]]:
 
 def _ops(body: Any) -> list[Op]:
     return [s for s in walk(body) if isinstance(s, Op)]
-
-
-def check_assembly(made: Lowered, target: str | Target | None = None) -> str:
-    """Write the assembly of a lowered program, read it back and verify it; return it.
-
-    Raises the emitter's diagnostics (TG023 for what cannot be written) and those of the dialect's verifier; TG090 when
-    the text read back is another program.
-    """
-    from ..codegen.emit import emit
-    from ..codegen.pto import api as pto
-
-    machine = load_target(target) if isinstance(target, str) else target or made.target
-    text = emit(made, machine)
-    again = pto.parse_pto(text)
-    pto.verify_pto(again)
-    if pto.print_pto(again) != text:
-        raise error("TG090", "the assembly, read back and written again, is another text")
-    return text

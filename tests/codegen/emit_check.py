@@ -1,11 +1,10 @@
-"""Runs emitted assembly on the machine of ``pto_machine`` and compares with the interpreter, bit for bit."""
+"""Runs emitted assembly on the machine of ``tilegg.testing.machine`` and compares with the interpreter, bit for bit."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from pto_machine import Machine
 from tilegg.codegen.emit import emit
 from tilegg.codegen.emit_names import extra_sizes
 from tilegg.codegen.pto import api as pto
@@ -15,6 +14,7 @@ from tilegg.ir.dtypes import DType
 from tilegg.ir.interp import run
 from tilegg.ir.program import Program
 from tilegg.ir.types import TensorType
+from tilegg.testing.machine import Machine
 
 
 def values_for(dtype: DType, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:

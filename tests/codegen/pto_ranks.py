@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from pto_machine import Machine, Pointer, View, added
 from tilegg.codegen.pto.elements import element_bytes
+from tilegg.testing.machine import Machine, Pointer, View, added
 
 LINE = 64
 _SCALAR = (

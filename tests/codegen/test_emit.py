@@ -16,7 +16,7 @@ from tilegg.ir.diagnostics import Diagnostic, TileggError
 sys.path.insert(0, str(Path(__file__).parent))
 from emit_check import check
 from emit_kernels import A5_KERNELS, AS_WRITTEN, HEAD, KERNELS
-from pto_machine import Machine
+from tilegg.testing.machine import Machine
 
 TARGETS = ("a2a3", "a5")
 CASES = [(name, target) for name in KERNELS for target in TARGETS] + [(name, "a5") for name in A5_KERNELS]

@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "rewrite"))
 from collective_cases import COLLECTIVES, Case, inputs, program, run
 from comm_kernels import HEAD, KERNEL, KERNELS, START
-from pto_machine import parsed
 from pto_ranks import Mesh
 from test_emit_ranks import compiled, emitted, execute
+from tilegg.testing.machine import parsed
 
 TARGETS = ("a2a3", "a5")
 CONTEXT = pto.ptr_type("i64")

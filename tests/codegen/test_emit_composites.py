@@ -1,4 +1,4 @@
-"""Lowered composites as assembly, executed on the machine of ``pto_machine`` and compared with the interpreter."""
+"""Lowered composites as assembly, executed on the bytes of a machine and compared with the interpreter."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from tilegg.ir.types import TensorType, tensor
 
 sys.path.insert(0, str(Path(__file__).parent))
 from emit_check import from_memory, to_memory, values_for
-from vocabulary_machine import VocabularyMachine
+from tilegg.testing.machine_vocabulary import VocabularyMachine
 
 BOTH = ("a2a3", "a5")
 Case = tuple[Callable[..., Any], list[tuple[list[int], Any, Any]], list[tuple[list[int], Any]], tuple[str, ...]]

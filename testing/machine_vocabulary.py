@@ -1,22 +1,24 @@
-"""The machine of ``pto_machine`` with gather, scatter, sorting and quantisation instructions, element by element."""
+"""The machine with gather, scatter, sorting and quantisation instructions, element by element."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from pto_machine import Machine, Tile, dtype_of
-from tilegg.codegen.pto.base import segment_sizes
-from tilegg.ir import mx
-from tilegg.ir.convert import encode
-from tilegg.ir.dtypes import FP4, FP8E4M3FN, INT8, UINT8
+
+from ..codegen.pto.base import segment_sizes
+from ..ir import mx
+from ..ir.convert import encode
+from ..ir.dtypes import FP4, FP8E4M3FN, INT8, UINT8
+from ..ir.tilearray import Arr
+from .machine import Machine, Tile, dtype_of
 
 _GROUPS = {"P0101": (2, 0), "P1010": (2, 1), "P0001": (4, 0), "P0010": (4, 1), "P0100": (4, 2), "P1000": (4, 3)}
 _COMPARE = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
             "ge": np.greater_equal}  # fmt: skip
 
 
-def flat(tile: Tile) -> np.ndarray:
+def flat(tile: Tile) -> Arr:
     """All elements of a tile's storage, row by row, writable."""
     storage = dtype_of(tile.type.element).storage
     count = tile.type.shape[0] * tile.type.shape[1]
@@ -24,7 +26,7 @@ def flat(tile: Tile) -> np.ndarray:
     return tile.data[tile.offset :][: count * storage.itemsize].view(storage)
 
 
-def sorted_pairs(values: np.ndarray, index: np.ndarray) -> list[tuple[float, int]]:
+def sorted_pairs(values: Arr, index: Arr) -> list[tuple[float, int]]:
     return sorted(zip(values.tolist(), index.tolist()), key=lambda p: (-p[0], p[1]))
 
 
@@ -88,7 +90,7 @@ class VocabularyMachine(Machine):
         dst.write(np.array(lines))
 
     @staticmethod
-    def packed(pairs: list[tuple[float, int]], storage: np.dtype) -> np.ndarray:
+    def packed(pairs: list[tuple[float, int]], storage: np.dtype[Any]) -> Arr:
         """Pairs as 8 bytes each: the value, filled up to 4 bytes, then the index."""
         raw = b"".join(
             np.array([v], storage).tobytes().ljust(4, b"\0") + int(i).to_bytes(4, "little") for v, i in pairs
@@ -96,7 +98,7 @@ class VocabularyMachine(Machine):
         return np.frombuffer(raw, storage)
 
     @staticmethod
-    def unpacked(line: np.ndarray) -> list[tuple[float, int]]:
+    def unpacked(line: Arr) -> list[tuple[float, int]]:
         words = np.ascontiguousarray(line).view(np.uint8).reshape(-1, 8)
         size = line.dtype.itemsize
         return [(w[:size].copy().view(line.dtype)[0].item(), int.from_bytes(w[4:].tobytes(), "little")) for w in words]

@@ -14,16 +14,18 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from tilegg.codegen.pto import api as pto
-from tilegg.codegen.pto.base import segment_sizes
-from tilegg.codegen.pto.elements import PACKED_PAIRS, element_bytes, spell
-from tilegg.codegen.pto.types import PtrType, TileBufType
-from tilegg.ir import packing
-from tilegg.ir.convert import convert
-from tilegg.ir.dtypes import BOOL, DTYPES, INDEX, DType, parse_dtype
-from tilegg.ir.op import OPS, Env
-from tilegg.ir.ops._math import scalar_like
-from tilegg.ir.types import scalar, tile
+
+from ..codegen.pto import api as pto
+from ..codegen.pto.base import segment_sizes
+from ..codegen.pto.elements import ELEMENT_NAMES, PACKED_PAIRS, element_bytes, spell
+from ..codegen.pto.types import PtrType, TileBufType
+from ..ir import packing
+from ..ir.convert import convert
+from ..ir.dtypes import BOOL, INDEX, DType, parse_dtype
+from ..ir.op import OPS, Env
+from ..ir.ops._math import scalar_like
+from ..ir.tilearray import Arr
+from ..ir.types import scalar, tile
 
 BY_MNEMONIC = {decl.pto: decl for decl in OPS.values() if decl.pto and decl.name not in ("tile.full",)}
 _CMP = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -31,21 +33,15 @@ _CMP = ("eq", "ne", "lt", "le", "gt", "ge")
 
 def dtype_of(attr: Any) -> DType:
     """Return the dtype of an element or register type."""
-    text = str(attr) if attr not in pto_names() else pto_names()[attr]
+    text = ELEMENT_NAMES.get(attr) or str(attr)
     return INDEX if text == "index" else BOOL if text == "i1" else parse_dtype(text)
-
-
-def pto_names() -> dict[Any, str]:
-    from tilegg.codegen.pto.elements import ELEMENT_NAMES
-
-    return ELEMENT_NAMES
 
 
 @dataclass
 class Pointer:
     """A place in a tensor: its bytes, the offset in assembler elements, the element type."""
 
-    data: np.ndarray
+    data: Arr
     offset: int
     element: Any
 
@@ -61,13 +57,13 @@ class View:
 class Tile:
     """Local bytes seen as a tile; strides in bytes, ``valid`` changes in place with set_validshape."""
 
-    data: np.ndarray
+    data: Arr
     offset: int
     strides: tuple[int, int]
     type: TileBufType
     valid: list[int]
 
-    def window(self, rows: int, cols: int) -> np.ndarray:
+    def window(self, rows: int, cols: int) -> Arr:
         """Return the bytes of the leading rectangle as [rows, cols, element bytes], writable."""
         size = element_bytes(self.type.element)
         assert rows <= self.type.shape[0] and cols <= self.type.shape[1], "valid region outside the tile"
@@ -76,19 +72,19 @@ class Tile:
         shape, strides = (rows, cols, size), (*self.strides, 1)
         return np.lib.stride_tricks.as_strided(self.data[self.offset :], shape, strides)
 
-    def read(self) -> np.ndarray:
+    def read(self) -> Arr:
         """Return the valid region as an array of the dtype's storage."""
         raw = np.ascontiguousarray(self.window(*self.valid))
         return from_bytes(raw, self.type.element)
 
-    def write(self, values: np.ndarray) -> None:
+    def write(self, values: Arr) -> None:
         rows, cols = self.valid
         raw = to_bytes(values, self.type.element)
         assert raw.shape[:2] == (rows, cols), f"result {raw.shape[:2]} for a valid region {(rows, cols)}"
         self.window(rows, cols)[...] = raw
 
 
-def from_bytes(raw: np.ndarray, attr: Any) -> np.ndarray:
+def from_bytes(raw: Arr, attr: Any) -> Arr:
     """Turn [rows, cols, bytes] into elements."""
     dtype = dtype_of(attr)
     if spell(attr) in PACKED_PAIRS:
@@ -96,7 +92,7 @@ def from_bytes(raw: np.ndarray, attr: Any) -> np.ndarray:
     return raw.view(dtype.storage)[..., 0]
 
 
-def to_bytes(values: np.ndarray, attr: Any) -> np.ndarray:
+def to_bytes(values: Arr, attr: Any) -> Arr:
     dtype = dtype_of(attr)
     if spell(attr) in PACKED_PAIRS:
         return packing.pack_nibbles(values, dtype)[..., None]
@@ -104,7 +100,7 @@ def to_bytes(values: np.ndarray, attr: Any) -> np.ndarray:
     return cast.view(np.uint8).reshape(*values.shape, -1)
 
 
-def added(raw: np.ndarray, new: np.ndarray, attr: Any) -> np.ndarray:
+def added(raw: Arr, new: Arr, attr: Any) -> Arr:
     """Return the bytes of the sums of two arrays of elements, both as [..., element bytes]."""
     flat = [np.ascontiguousarray(a).reshape(1, -1, a.shape[-1]) for a in (raw, new)]
     total = from_bytes(flat[0], attr) + from_bytes(flat[1], attr)
@@ -170,7 +166,8 @@ class Machine:
         elif kind == "arith":
             results = self.scalar(op, name, values)
         else:
-            results = self.instruction(op, name, values)
+            results = None
+            self.instruction(op, name, values)
         if len(op.results) == 1:
             env[op.results[0]] = results
         else:
@@ -265,16 +262,16 @@ class Machine:
         start = view.pointer.offset + sum(o * s for o, s in zip(offsets, view.strides))
         return View(Pointer(view.pointer.data, start, view.pointer.element), tuple(sizes), view.strides)
 
-    def fetch(self, view: View) -> np.ndarray:
+    def fetch(self, view: View) -> Arr:
         """Return the bytes of a partition as [..., element bytes]."""
         return self.elements(view)
 
-    def put(self, view: View, new: np.ndarray, add: bool) -> None:
+    def put(self, view: View, new: Arr, add: bool) -> None:
         """Write bytes [..., element bytes] to a partition, or add the elements they are."""
         raw = self.elements(view)
         raw[...] = added(raw, new, view.pointer.element) if add else new
 
-    def elements(self, view: View) -> np.ndarray:
+    def elements(self, view: View) -> Arr:
         """Return the bytes of a partition as [..., element bytes], writable."""
         size = element_bytes(view.pointer.element)
         start = view.pointer.offset * size
@@ -378,7 +375,7 @@ class Machine:
         else:
             dst.write(found)
 
-    def result(self, op: Any, name: str, args: dict[str, Any], dst: Tile) -> np.ndarray:
+    def result(self, op: Any, name: str, args: dict[str, Any], dst: Tile) -> Arr:
         """Return the elements an instruction puts into the destination's valid region."""
         ins = [args[n] for n in args if n not in ("dst", "dstIdx", "tmp")]
         if name == "taxpy":
@@ -405,7 +402,8 @@ class Machine:
                 return np.full(dst.valid, scalar_like(data[0], dtype))
             case "ttri":
                 upper = bool(props["upperOrLower"].value.data)
-                return BY_MNEMONIC[name].meaning(data[0], dst.valid, None, dtype, upper)
+                triangle: Arr = BY_MNEMONIC[name].meaning(data[0], dst.valid, None, dtype, upper)
+                return triangle
             case "thistogram":
                 return self.meaning(name, data, ins, dtype, byte=props["byte"].value.data)
             case "tci":
@@ -414,12 +412,14 @@ class Machine:
             case "tfillpad":
                 return self.padded(args["src"], dst, dtype)
             case "ttrans":
-                return data[0].T
+                turned: Arr = data[0].T
+                return turned
             case "tconcat":
-                return np.concatenate(data, axis=1)
+                joined: Arr = np.concatenate(data, axis=1)
+                return joined
         return self.meaning(name, data, ins, dtype)
 
-    def padded(self, src: Tile, dst: Tile, dtype: DType) -> np.ndarray:
+    def padded(self, src: Tile, dst: Tile, dtype: DType) -> Arr:
         pads = {1: 0, 2: dtype.max_value, 3: dtype.min_value}
         if dtype.is_float:
             pads = {1: 0, 2: float("inf"), 3: float("-inf")}
@@ -427,7 +427,7 @@ class Machine:
         out[: src.valid[0], : src.valid[1]] = src.read()
         return out
 
-    def meaning(self, name: str, data: list[Any], ins: list[Any], dtype: DType, **attrs: Any) -> np.ndarray:
+    def meaning(self, name: str, data: list[Any], ins: list[Any], dtype: DType, **attrs: Any) -> Arr:
         decl = BY_MNEMONIC[name]
         types = tuple(
             tile(d.shape, dtype_of(v.type.element)) if isinstance(v, Tile) else scalar(dtype)
@@ -438,7 +438,5 @@ class Machine:
         given = iter(data)
         kinds = [p for p in decl.operand_params if p.kind.value != "scratch tile"]
         named = {p.name: next(given) for p in kinds}
-        return decl.meaning(**named, **attrs)
-
-
-__all__ = ["DTYPES", "Machine", "Pointer", "Tile", "View"]
+        found: Arr = decl.meaning(**named, **attrs)
+        return found

@@ -1,0 +1,89 @@
+"""Assembly executed on bytes: right for what the emitter writes, and what would be wrong in it is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tilegg
+from testing_kernels import cast, kernel
+from tilegg.testing import NotEquivalent, assert_lowering_correct, check_assembly
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.parametrize("name", ["quant_int8", "rmsnorm", "rope_index", "fp4"])
+def test_examples_are_executed(name: str) -> None:
+    (report,) = assert_lowering_correct(EXAMPLES / f"{name}.py", "a5", inputs=2)
+    assert report.assembly is not None and report.assembly.left_out == {}
+    assert [r.runs for r in report.assembly.executed.values()] == [4]
+
+
+@pytest.mark.parametrize(
+    ("line", "change"),
+    [
+        ("pl.tile.sub(t, pl.tile.muls(t, 3.0))", lambda text: text.replace("pto.tsub ", "pto.tadd ")),
+        ("pl.tile.cast(pl.tile.cast(t, target_type=pl.BF16, mode='rint'), target_type=pl.FP32)",
+         lambda text: text.replace("round_mode RINT", "round_mode FLOOR")),
+        ("pl.tile.adds(t, 1.5)", lambda text: text.replace("1.500000e+00", "1.500001e+00")),
+        ("pl.tile.exp(t)", lambda text: text.replace("offsets = [%c0, %c0]", "offsets = [%c0, %c1]", 1)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("arch", ["a5", "a2a3"])
+def test_wrong_assembly_is_found(
+    line: str, change: Callable[[str], str], arch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = kernel("FP32", "FP32", f"r = {line}")
+    assert_lowering_correct(text, arch, inputs=2)
+    from tilegg.testing import assembly as module
+
+    class Changed(module._Machine):
+        def __init__(self, text: str, seed: int) -> None:
+            assert change(text) != text
+            super().__init__(change(text), seed)
+
+    monkeypatch.setattr(module, "_Machine", Changed)
+    with pytest.raises(NotEquivalent, match=f"{arch}, the lowered k and its assembly"):
+        assert_lowering_correct(text, arch, inputs=2)
+
+
+def test_undefined_elements_are_no_difference() -> None:
+    wide = kernel("INT8", "INT8", "r = pl.tile.set_validshape(t, 16, 64)", valid=", valid_shape=[16, 40]")
+    (report,) = assert_lowering_correct(wide, "a5", inputs=3)
+    assert list(report.assembly.executed) == ["k"]
+
+
+def test_padding_that_is_read_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum over the physical row instead of the valid one."""
+    from tilegg.testing import assembly as module
+
+    text = kernel("FP32", "FP32", "r = pl.tile.row_expand(t, pl.tile.row_sum(t))", valid=", valid_shape=[16, 40]")
+    assert_lowering_correct(text, "a5", inputs=2, facts={"x": (-8, 8)})
+
+    class Whole(module._Machine):
+        def pto_trowsum(self, op, values):
+            source = values[0]
+            valid, source.valid[:] = list(source.valid), source.type.shape
+            self.instruction(op, "trowsum", values)
+            source.valid[:] = valid
+
+    monkeypatch.setattr(module, "_Machine", Whole)
+    with pytest.raises(NotEquivalent):
+        assert_lowering_correct(text, "a5", inputs=2, facts={"x": (-8, 8)})
+
+
+def test_what_is_left_out_is_told() -> None:
+    path = EXAMPLES / "distributed_allreduce.py"
+    made = tilegg.lower(tilegg.parse(path.read_text(), path.name), "a5")
+    report = check_assembly(made)
+    assert report.executed == {} and "distributed tensor" in report.left_out["kernel"]
+    assert report.text == tilegg.emit(made)
+
+
+def test_programs_without_assembly() -> None:
+    (report,) = assert_lowering_correct(cast("FP32", "FP16"), "a5", assembly=False)
+    assert report.assembly is None
+    with pytest.raises(tilegg.TileggError) as caught:
+        assert_lowering_correct(kernel("FP32", "FP32", "r = pl.tile.adds(t, s)", extra="s: pl.Scalar[pl.INT4], "), "a5")
+    assert caught.value.diagnostics[0].code in ("TG023", "TG007")
