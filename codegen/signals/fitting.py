@@ -59,6 +59,8 @@ def _unlike(p: Part) -> str:
     """Return why the program is not meant for a number of ranks, or an empty string."""
     if p.idle:
         return f"{p.idle} of them have nothing to do"
+    if p.findings and all("there is no rank" in x.message for x in p.findings):
+        return p.findings[0].message
     if p.full or not p.findings or any(x.word != "unchecked" for x in p.findings):
         return ""
     return p.findings[0].message.removeprefix(f"on {p.ranks} ranks: ")

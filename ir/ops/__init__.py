@@ -2,6 +2,7 @@
 
 from . import (
     arg,
+    arrays,
     composite,
     convert,
     distributed,
@@ -30,6 +31,7 @@ from . import (
 
 __all__ = [
     "arg",
+    "arrays",
     "composite",
     "convert",
     "distributed",
