@@ -28,6 +28,8 @@ _SPELLING = {
     "fuse.rsqrt": "rooted",
     # The table of products has rows for floating-point dtypes only.
     "fuse.muls.muls": "is_float",
+    # Integers divide and wrap in both forms alike; the rules are for floats since nothing else needs them.
+    **{f"scalar.{name}": "is_float" for name in ("div.full", "div.expands", "sub.full-first", "sub.expands-first")},
     # Floats that FP32 holds keep their order too; the rule is for integers only since nothing else needs it.
     **{f"cmp.integer.{word}.as-float": "is_integer" for word in ("lt", "le", "gt", "ge")},
 }

@@ -107,7 +107,7 @@ def trial(seed: int, aim: str = "") -> tuple[Program, str | None, str]:
     return program, target, ("faithful", "exact")[seed % 2]
 
 
-def catch(mutant: Mutant, programs: int = 150, samples: int = 150) -> Catch | None:
+def catch(mutant: Mutant, programs: int = 250, samples: int = 150) -> Catch | None:
     """Return what notices the mutant first, ``None`` if nothing does."""
     try:
         with applied(mutant):
