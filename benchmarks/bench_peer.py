@@ -186,10 +186,17 @@ def summary(rows: list[Row], asked: int) -> bool:
     warm, cold = [r.warm for r in timed], [r.cold for r in timed]
     print(f"time to the peer's: warm {statistics.geometric_mean(warm):.2f}, largest {max(warm):.2f} (goal 1.0); "
           f"cold {statistics.geometric_mean(cold):.2f}, largest {max(cold):.2f} (goal {COLD_GOAL})")  # fmt: skip
-    slow = [f"{r.kernel} {r.arch} ({r.warm:.2f})" for r in timed if r.warm > 1]
-    late = [f"{r.kernel} {r.arch} ({r.cold:.2f})" for r in timed if r.cold > COLD_GOAL]
-    print(f"slower warm: {', '.join(slow) or 'none'}; over the goal cold: {', '.join(late) or 'none'}")
-    return not slow and not late
+    slow = _over([(r.warm, r) for r in timed if r.warm > 1])
+    late = _over([(r.cold, r) for r in timed if r.cold > COLD_GOAL])
+    print(f"slower warm: {slow}\nover the goal cold: {late}")
+    return slow == late == "none"
+
+
+def _over(rows: list[tuple[float, Row]]) -> str:
+    """Return how many kernels are over a goal, and the worst of them."""
+    worst = sorted(rows, key=lambda pair: -pair[0])[:6]
+    named = ", ".join(f"{r.kernel} {r.arch} ({share:.2f})" for share, r in worst)
+    return f"{len(rows)}, worst {named}" if rows else "none"
 
 
 def main() -> int:

@@ -41,6 +41,7 @@ class _Finder:
         self.function: Function = (lowered.expanded or lowered.source).function(report.name)
         self.describer = Describer(self.function, lowered.target)
         self.derivers = [Deriver(r, lowered.target) for r in report.regions]
+        self.users: dict[int, dict[int, list[int]]] = {}
         self.emitted = {i.op.results[0].name for i in report.instructions if i.op.results}
         self.place = {
             op.results[0].name: (n, i) for n, r in enumerate(report.regions) for i, op in enumerate(r.region.ops)
@@ -66,7 +67,8 @@ class _Finder:
         rules, facts = self.behind(result, i, node)
         return Explained(
             text, *at, rules, "", self.proof(result, i.eclass, node) if rules else "", facts,
-            tuple(alternatives(self.lowered, self.report, i, self.most)), self.rate(result, i.eclass, node),
+            tuple(alternatives(self.lowered, self.report, i, self.most)) if self.most else (),
+            self.rate(result, i.eclass, node),
         )  # fmt: skip
 
     def behind(self, result: RegionResult, i: Instruction, node: Node) -> tuple[tuple[Rule, ...], tuple[FactUsed, ...]]:
@@ -89,13 +91,19 @@ class _Finder:
 
     def helped(self, result: RegionResult, c: int) -> str:
         """Return the name of the first written value that a class helps to compute."""
-        users = {k: _picked(result, k) for k in result.solution.picks}
-        front = [c]
+        if id(result) not in self.users:
+            users = self.users[id(result)] = dict[int, list[int]]()
+            for k in result.solution.picks:
+                for child in set(_picked(result, k).children):
+                    users.setdefault(child, []).append(k)
+        users, front, seen = self.users[id(result)], {c}, {c}
+        first = {k: i for i, k in reversed(list(enumerate(result.graph.op_class)))}
         while front:
-            front = [k for k, node in users.items() if set(front) & set(node.children) and k not in front]
-            named = [k for k in front if k in result.graph.op_class]
+            front = {k for f in front for k in users.get(f, ())} - seen
+            seen |= front
+            named = [k for k in front if k in first]
             if named:
-                return class_name(result, min(named, key=result.graph.op_class.index))
+                return class_name(result, min(named, key=first.__getitem__))
         return ""
 
     def derivation(self, region: int, c: int, goal: Node) -> tuple[Step, ...] | None:

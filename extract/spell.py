@@ -1,4 +1,4 @@
-"""Forms spelled out: as operations, as priced totals, and as the whole function with a region's values in new forms."""
+"""Forms spelled out: as operations, and as the whole function with a region's values in new forms."""
 
 from __future__ import annotations
 
@@ -22,13 +22,10 @@ from ..ir.program import (
     Yield,
     flat_operands,
 )
-from ..rewrite.graph import LEAF, OPERATION, Graph, Node
+from ..rewrite.graph import LEAF, OPERATION, Node
 from ..rewrite.region import Region, uses
 from ..rules.terms import child_params
-from .baseline import plain
 from .forms import Form, parts
-from .lowered import Totals
-from .price import Pricer
 
 #: The forms of a region's results by name.
 State = Mapping[str, Form]
@@ -103,17 +100,6 @@ def _fresh(region: Region, node: Node, taken: set[str]) -> str:
         name, version = f"{stem}_tmp_v{version}", version + 1
     taken.add(name)
     return name
-
-
-def priced(region: Region, graph: Graph, state: State, pricer: Pricer) -> Totals | None:
-    """Return what a state costs by its plain lowering; ``None`` where that is not legal."""
-    done = spelled(region, state)
-    results = frozenset(v.name for v in done.results.values() if isinstance(v, Value))
-    numbered = enumerate([*graph.leaf_class, *done.classes])
-    values = {i: graph.values[c] for i, c in numbered if c in graph.values}
-    made = Region(done.ops, tuple(range(len(done.ops))), region.leaves, results, region.dying)
-    found = plain(made, values, pricer)
-    return found.totals if found.legal else None
 
 
 # -- the whole function ------------------------------------------------------------------------------------

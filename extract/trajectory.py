@@ -21,12 +21,13 @@ from ..rules.target import Target
 from .baseline import plain
 from .derive import Deriver, Tired
 from .describe import Describer, FactUsed
+from .form_prices import FormPrices
 from .forms import Form, Forms
 from .lowered import FunctionReport, Lowered, RegionResult, Totals
 from .price import Pricer, Refusal, pricer_for
 from .prove import Proof, Prover, Rewrite
 from .recheck import Check, Rechecker
-from .spell import priced, returning, with_states
+from .spell import returning, with_states
 
 #: Steps without a rule: equal operations become one; a result starts again as written; loads are left out.
 SHARED, AGAIN, UNREAD = "shared", "again", "unread"
@@ -216,6 +217,7 @@ class Walker:
         self.describer = Describer(f, pricer.target)
         self.whole = next((s.totals for s in reversed(found.steps) if s.totals is not None), found.start)
         self.region = Totals()
+        self.prices: dict[int, FormPrices] = {}
 
     def walk(self) -> None:
         """Append the steps of the function to the trajectory."""
@@ -237,8 +239,9 @@ class Walker:
 
     def price(self, w: Way) -> Totals | None:
         """Return what a region costs as it stands now, ``None`` where that is not legal."""
-        state = {name: w.now[name] for name in w.counted or w.now}
-        return priced(w.result.region, w.result.graph, state, self.pricer)
+        if w.number not in self.prices:
+            self.prices[w.number] = FormPrices(w.result, self.pricer)
+        return self.prices[w.number].of({name: w.now[name] for name in w.counted or w.now})
 
     def _totals(self, w: Way) -> Totals | None:
         """Return the whole program's totals as the region stands now, ``None`` where it is not legal."""
