@@ -12,6 +12,7 @@ import pytest
 import tilegg
 from tilegg.codegen.emit_names import extra_sizes
 from tilegg.codegen.pto import api as pto
+from tilegg.ir.dimexpr import evaluate
 from tilegg.ir.ranks import run_ranks
 from tilegg.ir.types import TensorType
 
@@ -35,6 +36,11 @@ def emitted(source: Any, target: str) -> tuple[Any, str]:
     return lowered.program, text
 
 
+def extents(t: TensorType, dims: dict[str, int]) -> tuple[int, ...]:
+    """Return the shape of a tensor for given sizes."""
+    return tuple(int(evaluate(d, dims)) for d in t.shape)
+
+
 def memory_of(f: Any, given: dict[str, Any], dims: dict[str, int], rng: np.random.Generator) -> dict[str, Any]:
     """Return the arguments of a kernel: bytes for tensors; windows without contents are random, signals zero."""
     out: dict[str, Any] = {name: dims[name] for name in extra_sizes(f)}
@@ -43,7 +49,7 @@ def memory_of(f: Any, given: dict[str, Any], dims: dict[str, int], rng: np.rando
         if not isinstance(t, TensorType):
             out[name] = given[name]
             continue
-        shape = tuple(d if isinstance(d, int) else dims[d] for d in t.shape)
+        shape = extents(t, dims)
         if name in given:
             out[name] = to_memory(np.asarray(given[name], t.dtype.storage).reshape(shape), t.dtype)
         elif t.is_window and t.dtype.name == "INT32":
@@ -68,7 +74,7 @@ def execute(
         for q in f.params:
             t = q.value.type
             if isinstance(t, TensorType):
-                shape = tuple(d if isinstance(d, int) else dims[d] for d in t.shape)
+                shape = extents(t, dims)
                 found[q.value.name] = from_memory(a[q.value.name], t.dtype, shape)
         out.append(found)
     return out
