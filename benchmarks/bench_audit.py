@@ -201,6 +201,7 @@ def describe(total: Piece) -> Iterator[str]:
         )
         yield from (f"  DISAGREEMENT {p}" for p in tally.problems[:40])
     yield f"{total.count} programs, {total.problems} disagreements; {total.seconds:.0f} s of one process"
+    yield f"= audited random programs: disagreements | {total.problems}, in {total.count:,} programs | 0"
     nodes: Counter[str] = Counter()
     for tally in total.tallies:
         nodes.update(tally.audited.rules)
@@ -242,6 +243,7 @@ def mutation(jobs: int, lines: list[str]) -> bool:
     rate = 1 - len(missed) / len(found)
     by = Counter(c.by for _, c in found if c is not None)
     shown = ", ".join(f"{n} by {word}" for word, n in sorted(by.items()))
+    lines.append(f"= injected faults that are noticed | {len(found) - len(missed)} of {len(found)} | 95 %")
     lines.append(f"mutants: {len(found)} injected, {rate:.1%} noticed ({shown}); {seconds:.0f} s, {jobs} processes")
     for kind, n in sorted(Counter(m.kind for m, _ in found).items()):
         lost = [m.name for m, c in found if m.kind == kind and c is None]

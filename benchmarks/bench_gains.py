@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from baselines import TRANSFERS, cost, fixed, searched
+from figures import figure
 from tilegg import lower, parse
 from tilegg.extract.footprint import live_bytes, scratch_bytes
 from tilegg.extract.lower import lower_for
@@ -46,6 +47,7 @@ class Row:
     ratios: dict[str, float]
     whole: dict[str, float]
     worse: bool
+    proved: int = 0
 
 
 def kernels(only: str = "") -> list[tuple[str, Program]]:
@@ -60,7 +62,7 @@ def measure(name: str, program: Program, arch: str, quick: bool) -> Row:
     live = live_bytes(base.program)
     print(f"{name} {arch}")
     _line("fixed", base.instructions, base.cycles, base.vector, scratch_bytes(base.program, target), live, "")
-    ratios, whole, worse = {}, {}, False
+    ratios, whole, worse, proved = {}, {}, False, 0
     for contract in GOALS:
         found = lower(program, arch, contract=contract, memo=None)
         start = time.process_time()
@@ -69,6 +71,7 @@ def measure(name: str, program: Program, arch: str, quick: bool) -> Row:
         made = cost(found)
         ratios[contract], whole[contract] = made.vector / base.vector, made.cycles / base.cycles
         worse |= made.vector > base.vector + 1e-3
+        proved += found.optimum == "proved"
         optimum = found.optimum if isinstance(found.optimum, str) else f"gap {found.optimum:.1%}"
         scratch = scratch_bytes(found.program, target)
         note = f"{ratios[contract]:.3f}  {ms:6.1f} ms  {optimum}"
@@ -83,7 +86,7 @@ def measure(name: str, program: Program, arch: str, quick: bool) -> Row:
     _line("wished", wished.instructions, wished.cycles, wished.vector, 0, 0, f"{ratios['wished']:.3f}")
     if ratios["contracted"] > GOALS["contracted"] or ratios["exact"] > GOALS["exact"]:
         print(f"  {_missing(found)}")
-    return Row(name, arch, ratios, whole, worse)
+    return Row(name, arch, ratios, whole, worse, proved)
 
 
 def _missing(lowered: Lowered) -> str:
@@ -128,9 +131,27 @@ def report(rows: list[Row]) -> bool:
             others = statistics.geometric_mean([r.ratios[how] for r in some if r.kernel != best.kernel] or [1.0])
             text = f"geometric mean {mean:.3f}{goal}{whole}"
             print(f"{arch:5s} {how:11s} {text}; best {best.kernel} {best.ratios[how]:.3f}, {others:.3f} without it")
+    _figures(rows)
     worse = [f"{r.kernel} on {r.arch}" for r in rows if r.worse]
     print(f"{len(rows)} kernels and targets, {len(worse)} worse: {', '.join(worse) or 'none'}")
     return not worse
+
+
+def _figures(rows: list[Row]) -> None:
+    """Print the figures of the README."""
+    names = len({r.kernel for r in rows})
+    figure(f"{names} kernels on both targets: costlier than the fixed lowering", str(sum(r.worse for r in rows)), "0")
+    figure("optimum of the rules proved", f"{sum(r.proved for r in rows)} of {2 * len(rows)} lowerings")
+    for how, goal in GOALS.items():
+        each = {a: statistics.geometric_mean([r.ratios[how] for r in rows if r.arch == a]) for a in TARGETS}
+        both = statistics.geometric_mean([r.ratios[how] for r in rows])
+        shown = ", ".join(f"{arch} {mean:.3f}" for arch, mean in each.items())
+        figure(f"vector cycles of the fixed lowering, contract {how}", f"{both:.3f} ({shown})", f"at most {goal}")
+    wished = statistics.geometric_mean([r.ratios["wished"] for r in rows])
+    figure("the same, if the assembler took the fused instructions that only the hardware has", f"{wished:.3f}")
+    if any("greedy" in r.ratios for r in rows):
+        means = [statistics.geometric_mean([r.ratios[how] for r in rows]) for how in ("greedy", "random")]
+        figure("greedy rewriting and random search with the same rules, exact", "{:.3f}, {:.3f}".format(*means))
 
 
 def main() -> int:

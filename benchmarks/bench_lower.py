@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from figures import figure
 from kernels import kernel, kernel_text
 from tilegg import emit, lower, parse
 from tilegg.extract.memo import Memo
@@ -41,6 +42,8 @@ def line(name: str, value: float, unit: str, bound: float | None) -> bool:
     fine = bound is None or value <= bound
     mark = "" if bound is None else f"  (at most {bound:g} {unit}{'' if fine else '  MISSED'})"
     print(f"{name:58s} {value:9.2f} {unit}{mark}")
+    if bound is not None:
+        figure(name, f"{value:.3g} {unit}", f"at most {bound:g} {unit}")
     return fine
 
 
@@ -102,6 +105,29 @@ def whole_way() -> bool:
     return line("text to .pto, warm, memo off, 100 operations", each, "ms", None)
 
 
+SINES = """
+import pypto.language as pl
+@pl.program
+class S:
+    @pl.function(type=pl.FunctionType.InCore)
+    def s(self, x: pl.Tensor[[16, 64], pl.FP32], y: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
+        t0 = pl.load(x, [0, 0], [16, 64])
+{}
+        return pl.store(t100, [0, 0], y)
+"""
+
+
+def shapes() -> bool:
+    """A hundred sines in one function, and Sinkhorn normalisation of some hundred small operations."""
+    text = SINES.format("\n".join(f"        t{i + 1} = pl.sin(t{i})" for i in range(100)))
+    program = parse(text)
+    each = cpu(lambda: lower(program, "a5", memo=Memo()), 3)
+    fine = line("100 sines one after another, with memo", each, "ms", 1000.0)
+    sinkhorn = parse((HERE / "corpus" / "sinkhorn.py").read_text())
+    each = max(cpu(lambda a=a: lower(sinkhorn, a, memo=None), 7) for a in TARGETS)  # type: ignore[misc]
+    return fine & line("Sinkhorn normalisation of 107 instructions, memo off", each, "ms", 150.0)
+
+
 _MEMORY = """
 import resource
 from kernels import kernel
@@ -127,7 +153,7 @@ def proved(count: int) -> bool:
             result = lower(kernel(40, 1000 + seed), arch, memo=None, exact=exact, time_limit=1.0)
             done += result.optimum == "proved"
         how = "with the integer solver" if exact else "by reductions and branch and bound alone"
-        print(f"optimum proved on {done} of {count} random 40-operation kernels, {how}")
+        figure(f"optimum proved on random 40-operation kernels, {how}", f"{done} of {count}", "95 %" * exact)
         fine &= not exact or done >= 0.95 * count
     return fine
 
@@ -140,7 +166,7 @@ def never_worse(count: int) -> bool:
         for objective in ("cycles", "instructions", "accuracy"):
             result = lower(kernel(20, 5000 + seed), arch, memo=None, objective=objective)
             worse += result.totals.rank(objective) > result.plain.rank(objective)
-    print(f"{worse} of {3 * count} lowerings cost more than the plain one")
+    figure("random kernels, three objectives: costlier than the plain lowering", f"{worse} of {3 * count}", "0")
     return worse == 0
 
 
@@ -148,7 +174,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="smaller counts")
     quick = parser.parse_args().quick
-    checks = [warm(quick), remembered(), whole_way(), proved(20 if quick else 200), never_worse(20 if quick else 200)]
+    count = 20 if quick else 200
+    checks = [warm(quick), shapes(), remembered(), whole_way(), proved(count), never_worse(count)]
     if not quick:
         checks.append(memory())
     return 0 if all(checks) else 1

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import tilegg
+from figures import figure
 from tilegg.ir.dtypes import FP32, INT32
 from tilegg.ir.ops._fused_math import sum_to_odd
 from tilegg.rules import library as _library  # noqa: F401
@@ -252,6 +253,50 @@ def show_fits() -> None:
         print(name, ", ".join(f"{v:.9e}" for v in c), f"error {error:.3g}")
 
 
+SELECT = """
+import pypto.language as pl
+@pl.program
+class S:
+    @pl.function(type=pl.FunctionType.InCore)
+    def s(self, x: pl.Tensor[[64, 64], pl.FP32], y: pl.Out[pl.Tensor[[64, 64], pl.FP32]]):
+        a = pl.load(x, [0, 0], [64, 64])
+        m = pl.tile.cmps(a, 0.5, cmp_type=4)
+        {}
+        return pl.store(r, [0, 0], y)
+"""
+MADE = "t = pl.tile.full([64, 64], dtype=pl.FP32, value=2.0)\n        r = pl.tile.sel(m, t, a)"
+_SELECTING = {"tile.full", "tile.expands", "tile.sel", "tile.sels", "tile.mask_not"}
+
+
+def selection() -> float:
+    """Return what selecting a scalar costs on A2/A3, beside a tile made of the scalar and a selection of tiles."""
+    from tilegg.extract.price import pricer_for
+    from tilegg.rules.target import load_target
+
+    pricer = pricer_for(load_target("a2a3"), False)
+    body = tilegg.parse(SELECT.format(MADE)).functions[0].body
+    made = sum(pricer.written(op).cycles for op in body.statements if getattr(op, "name", "") in _SELECTING)  # type: ignore
+    found = tilegg.lower(tilegg.parse(SELECT.format("r = pl.select(m, 2.0, a)")), "a2a3", memo=None)
+    chosen = [i.cycles for f in found.functions for i in f.instructions if i.op.name in _SELECTING]
+    return sum(chosen) / made
+
+
+def _figures() -> None:
+    """Print the figures of the README: cycles here, errors as measured over all arguments."""
+    for of in ("sin", "cos"):
+        for arch in ("a2a3", "a5"):
+            found = {n: c for n, c in costs(of, arch).items() if domain(RULES[n]) >= DOCUMENTED}
+            ratio = min(cycles for cycles, _ in found.values()) / found[f"{of}.reference"][0]
+            figure(f"{of} on {arch}: cycles of the reference recipe", f"{ratio:.2f}", "at most 0.70" * (of == "sin"))
+    known = json.loads(RESULTS.read_text())["recipes"]
+    for part, limit in (("contract", "2048 π"), ("documented", "2^17")):
+        chosen, fixed = (known[n][part] for n in ("sin.fused", "sin.reference"))
+        what = f"sin: largest error for arguments up to {limit}, over {chosen['arguments']:,} arguments"
+        figure(what, f"{chosen['max_abs']:.3g}", f"the reference recipe's {fixed['max_abs']:.3g}")
+    what = "select(mask, scalar, tile) on a2a3: cycles of a tile made of the scalar, and tsel"
+    figure(what, f"{selection():.2f}", "at most 0.35")
+
+
 def main() -> None:
     """Measure, print, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
@@ -273,6 +318,7 @@ def main() -> None:
         _errors(found, args.only, args.stride)
     for name, row in found.items():
         print(name, json.dumps(row))
+    _figures()
 
 
 def _errors(found: dict[str, Any], only: str, stride: int) -> None:

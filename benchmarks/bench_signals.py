@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+from figures import figure
 from tilegg.codegen.signals import SignalReport, check_signals, replay
 from tilegg.ir.program import Program
 from tilegg.ir.text import parse
@@ -123,6 +124,10 @@ def suite() -> bool:
     print(f"  found {found} of {len(faulty)} ({found / len(faulty):.1%}), false alarms {alarms}")
     print(f"  class and line of the first finding {located} of {len(faulty)} ({located / len(faulty):.1%})")
     print(f"  witnesses that replay {replayed} of {witnesses}")
+    figure(f"signal check, {len(cases)} rank programs: faults found", f"{found} of {len(faulty)}", "98 %")
+    figure("signal check: false alarms", f"{alarms} of {len(cases) - len(faulty)} correct programs", "0")
+    figure("signal check: right class and line", f"{located} of {len(faulty)}", "95 %")
+    figure("signal check: witnesses that replay in the simulator", f"{replayed} of {witnesses}", "all")
     return found >= 0.98 * len(faulty) and not alarms and located >= 0.95 * len(faulty) and replayed == witnesses
 
 
@@ -137,6 +142,10 @@ def main() -> int:
     calls = table("barriers in a loop, 2, 3, 4 and 8 ranks", ((str(k), barriers(k), counts) for k in (10, 40, 160)))
     growth = max(fastest_growth(rings), fastest_growth(calls))
     fits = f"{slope(rings):.2f} and {slope(calls):.2f}"
+    if 16 in options.chunks:
+        what = "signal check of an 8-rank ring allreduce of 16 chunks a segment"
+        figure(what, f"{rings[-1][1]:.2f} s", "at most 1 s")
+    figure("signal check: seconds grow as events to the power of", fits, "at most 1.5")
     print(f"seconds grow as events ** {fits} over all rows; fastest between two of them: {growth:.2f}")
     seconds = dict(zip(options.chunks, (t for _, t in rings)))
     late = [k for k, t in seconds.items() if k <= CHUNKS and t > SECONDS]

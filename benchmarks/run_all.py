@@ -31,6 +31,7 @@ RUNS: dict[str, tuple[list[str], list[str]]] = {
     "bench_scalars": ([], []),
     "bench_signals": ([], ["--chunks", "1", "2"]),
     "bench_gains": ([], ["--quick"]),
+    "bench_recipes": ([], ["--cost"]),
     "bench_convert": (["--samples", "1000000"], ["--samples", "20000"]),
 }
 

@@ -15,7 +15,7 @@ from ..ir.types import ScalarType, TileType, static
 from ..rules.computed import COMPUTED
 from ..rules.cost import Instr
 from ..rules.facts import ROOTED, SELDOM
-from ..rules.rule import Rule
+from ..rules.rule import Pattern, Rule, Term
 from ..rules.target import Target
 from ..rules.terms import DTYPE_CODES, child_params, constructor, signature
 from .encode import Rows, class_of_values, decls_by_constructor, shape_code, type_from
@@ -29,35 +29,82 @@ _MOST_LITERALS = 24
 
 def literal_rows(region: Region, rules: Iterable[Rule]) -> list[str]:
     """Return the rows of the computed tables that ``rules`` ask for, for the region's literals."""
-    asked = dict.fromkeys(c.relation for r in rules for c in r.when if c.relation in COMPUTED)
-    tables = [name for name in asked if not COMPUTED[name].folds]
+    tables: dict[str, frozenset[str]] = {}
+    for r in rules:
+        for name, asking in _asks(r).items():
+            tables[name] = tables.get(name, frozenset()) | asking
     if not tables:
         return []
-    met: dict[tuple[Const, DType], None] = {}
+    met: dict[tuple[Const, DType], set[str]] = {}
     for op in region.ops:
         t = op.result.type
         if isinstance(t, TileType | ScalarType):
-            met.update(dict.fromkeys((o, t.dtype) for o in op.operands if _is_number(o)))  # type: ignore[misc]
+            for o in op.operands:
+                if _is_number(o):
+                    met.setdefault((o, t.dtype), set()).add(op.name)  # type: ignore[arg-type]
     written = list(met)[:_MOST_LITERALS]
     known = [*region.leaves, *(op.result for op in region.ops)]
     dtypes = list(dict.fromkeys(t.dtype for t in map(_type, known) if t is not None))
     rows: dict[str, None] = {}
     for step in range(_STEPS):
         found = list(met)[: 2 * _MOST_LITERALS]
-        for name in tables:
+        for name, asking in tables.items():
             table = COMPUTED[name]
             pairs = _inputs(found if table.inputs == 1 else written, table.inputs)
-            for inputs, *kinds in _anywhere(found, dtypes) if table.everywhere else pairs:
-                given = table.function(*inputs, *kinds)
+            # Of the many pairs of dtypes, those of literals that the rules can meet as they are written.
+            near = [m for m in found if met[m] & asking]
+            for inputs, *kinds in _anywhere(near, dtypes) if table.everywhere else pairs:
+                row, given = _row(name, inputs, tuple(kinds))
                 if given is not None:
-                    codes = [str(DTYPE_CODES[d.name]) for d in kinds]
-                    words = [*map(literal_text, inputs), *codes, *map(literal_text, given)]
-                    rows[f"({name} {' '.join(words)})"] = None
+                    rows[row] = None
                     if step == 0:
-                        met.update(dict.fromkeys((g, INT32 if g.dtype is INDEX else kinds[-1]) for g in given))
+                        for g in given:
+                            met.setdefault((g, INT32 if g.dtype is INDEX else kinds[-1]), set())
         if len(met) == len(found):
             break
     return list(rows)
+
+
+def _asks(rule: Rule) -> dict[str, frozenset[str]]:
+    """Return the tables that a rule asks for, each with the operations that meet the literals it is asked about."""
+    known: dict[str, frozenset[str]] | None = rule.__dict__.get("_asks")
+    if known is None:
+        known = {}
+        for c in rule.when:
+            if c.relation in COMPUTED and not COMPUTED[c.relation].folds:
+                literals = c.args[: COMPUTED[c.relation].inputs]
+                known[c.relation] = frozenset(t.op for t in _terms(rule.lhs) if set(literals) & set(t.children))
+        object.__setattr__(rule, "_asks", known)
+    return known
+
+
+def _terms(p: Pattern) -> Iterator[Term]:
+    if isinstance(p, Term):
+        yield p
+        for c in p.children:
+            yield from _terms(c)
+
+
+#: Rows by table, literals and dtypes, as text: 0.0 and -0.0, or 1 and 1.0, are equal as numbers.
+_known: dict[tuple[object, ...], tuple[str, tuple[Const, ...] | None]] = {}
+_MOST_KNOWN = 20_000
+
+
+def _row(
+    name: str, inputs: tuple[Const, ...], kinds: tuple[DType, ...]
+) -> tuple[str, tuple[Const, ...] | None]:
+    """Return the row of a table for some literals as text, and what it gives (``None``: there is no row)."""
+    function = COMPUTED[name].function
+    key = (name, *map(literal_text, inputs), function, *kinds)
+    found = _known.get(key)
+    if found is None:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        given = function(*inputs, *kinds)
+        codes = [str(DTYPE_CODES[d.name]) for d in kinds]
+        row = f"({' '.join([*map(str, key[: 1 + len(inputs)]), *codes, *map(literal_text, given or ())])})"
+        found = _known[key] = (row, given)
+    return found
 
 
 def _anywhere(met: list[tuple[Const, DType]], dtypes: list[DType]) -> Iterator[tuple[tuple[Const, ...], DType, DType]]:
