@@ -3,8 +3,9 @@
     python docs/generate.py            write them
     python docs/generate.py --check    exit 1 and name the files that are out of date
 
-Written: the console blocks, what Python examples print and the table of gains in README.md and docs/*.md, the reference
-tables operations.md, rules.md, targets.md and diagnostics.md, and the assembly of every example in examples/pto.
+Written: the console blocks, what Python examples print and the tables of gains and figures in README.md and docs/*.md,
+the reference tables operations.md, rules.md, targets.md and diagnostics.md, and the assembly of every example in
+examples/pto.
 """
 
 from __future__ import annotations
@@ -36,6 +37,18 @@ PYTHON = re.compile(r"```python run\n(.*?)```\n\n```text\n.*?```", re.S)
 SCALARS = re.compile(r"<!-- scalar (\w+) -->.*?<!-- end -->", re.S)
 GAINS = re.compile(r"<!-- gains -->.*?(?=\n\n(?!\|))", re.S)
 RECIPES = re.compile(r"<!-- recipes -->.*?(?=\n\n(?!\|))", re.S)
+
+
+MEASURED = re.compile(r"<!-- measured -->.*?(?=\n\n(?!\|))", re.S)
+
+
+def measured() -> str:
+    """Return the table of the figures that the benchmarks print, from their kept outputs."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    from figures import figures
+
+    lines = ["<!-- measured -->", "| what | measured | goal |", "|---|---|---|"]
+    return "\n".join([*lines, *(f"| {what} | {value} | {goal} |" for _, what, value, goal in figures())])
 
 
 def console_block(match: re.Match[str]) -> str:
@@ -217,6 +230,8 @@ def generated() -> dict[Path, str]:
         filled = SCALARS.sub(scalar_table, filled)
         if "<!-- recipes -->" in filled:
             filled = RECIPES.sub(lambda _: recipes(), filled)
+        if "<!-- measured -->" in filled:
+            filled = MEASURED.sub(lambda _: measured(), filled)
         if "<!-- gains -->" in filled:
             filled = GAINS.sub(lambda _: gains(), filled)
         out[path] = filled
