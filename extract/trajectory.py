@@ -31,6 +31,8 @@ from .spell import returning, with_states
 
 #: Steps without a rule: equal operations become one; a result starts again as written; loads are left out.
 SHARED, AGAIN, UNREAD = "shared", "again", "unread"
+#: Largest e-graph in which a whole program's derivation is looked for.
+MOST_NODES = 10_000
 _LOST = "equal in the e-graph, but no steps were found"
 
 
@@ -153,10 +155,7 @@ def way(number: int, result: RegionResult, target: Target | None, both_ways: boo
     """Return a region with its written results as the present state and no goal yet."""
     forms = Forms(result.region, result.graph)
     written = forms.written()
-    now = {
-        op.result.name: written[op.result.name]
-        for op in result.region.ops if op.result.name in result.region.roots and op.result.name in written
-    }  # fmt: skip
+    now = {name: written[name] for name in _roots(result) if name in written}
     return Way(number, result, Prover(forms, Deriver(result, target), both_ways=both_ways), now)
 
 
@@ -171,19 +170,31 @@ def derivation(lowered: Lowered, *, samples: int = 0) -> Trajectory:
     for report in lowered.functions:
         ways = []
         for number, result in enumerate(report.regions):
-            made = way(number, result, lowered.target, False)
-            graph = result.graph
-            made.written = written_totals(result.region, [*graph.leaf_class, *graph.op_class], graph, pricer)
-            picked = made.prover.forms.picked(result.solution.picks)
-            names = {op.result.name: c for op, c in zip(result.region.ops, result.graph.op_class)}
-            made.goal = {name: picked[names[name]] for name in made.now}
-            lost = [n for n in names if n in result.region.roots and n not in made.now]
+            if result.graph.size > MOST_NODES:
+                found.missing.append(f"{report.name}, region {number + 1}: {result.graph.size} nodes are too many")
+                continue
+            made = _chosen_way(number, result, pricer)
+            lost = [n for n in _roots(result) if n not in made.now]
             found.missing += [f"{report.name}, {n}: the plain lowering was taken, without a search" for n in lost]
             ways.append(made)
         walker = Walker(found, source, source.function(report.name), ways, pricer, samples)
         walker.walk()
         walker.drop(_unread(source.function(report.name), report, pricer))
     return found
+
+
+def _chosen_way(number: int, result: RegionResult, pricer: Pricer) -> Way:
+    """Return a region on the way to what its solution chooses."""
+    made, graph = way(number, result, pricer.target, False), result.graph
+    made.written = written_totals(result.region, [*graph.leaf_class, *graph.op_class], graph, pricer)
+    picked = made.prover.forms.picked(result.solution.picks)
+    classes = {op.result.name: c for op, c in zip(result.region.ops, graph.op_class)}
+    made.goal = {name: picked[classes[name]] for name in made.now}
+    return made
+
+
+def _roots(result: RegionResult) -> list[str]:
+    return [op.result.name for op in result.region.ops if op.result.name in result.region.roots]
 
 
 def _unread(f: Function, report: FunctionReport, pricer: Pricer) -> Totals:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tilegg.extract.between import between_values, trajectory
@@ -18,6 +19,7 @@ from tilegg.ir.text import parse, print_program
 
 from .programs import Maker, chain, quantise, random_program
 
+CORPUS = Path(__file__).resolve().parents[2] / "benchmarks" / "corpus"
 HEAD = """
 import pypto.language as pl
 
@@ -59,7 +61,7 @@ def test_the_derivation_of_the_quantisation_tail() -> None:
 def test_derivations_of_random_programs_end_at_what_was_chosen(arch: str) -> None:
     """Casts in every order: a few need more search than is allowed, and then it is said; no step is wrong."""
     whole = 0
-    for seed in range(1, 12):
+    for seed in range(1, 9):
         try:
             lowered = lower(random_program(seed, arch, 8), arch)
         except TileggError:
@@ -73,7 +75,7 @@ def test_derivations_of_random_programs_end_at_what_was_chosen(arch: str) -> Non
         if found.steps:
             assert found.end.cycles == pytest.approx(lowered.totals.cycles, abs=1e-3)
             assert found.end.instructions == lowered.totals.instructions
-    assert whole >= 7
+    assert whole >= 5
 
 
 def test_from_a_program_to_its_own_lowering_as_text() -> None:
@@ -239,3 +241,24 @@ def test_json_and_html() -> None:
     assert len(read["steps"]) == 3 and read["steps"][0]["check"]["runs"] == 1
     page = found._repr_html_()
     assert "cast.fuse.integer-narrowing" in page and "<script" not in page
+
+
+@pytest.mark.parametrize(
+    ("name", "contract"),
+    [
+        ("rope_index", "exact"), ("block_plan", "exact"), ("softmax_bf16_scores", "contracted"), ("sinkhorn", "exact"),
+        ("act_quant_bf16", "contracted"), ("gelu_sigmoid", "contracted"),
+    ],
+)  # fmt: skip
+def test_kernels_lead_to_their_own_lowering(name: str, contract: str) -> None:
+    """The derivation and the trajectory to the lowered text both end at what was chosen."""
+    program = parse((CORPUS / f"{name}.py").read_text(encoding="utf-8"), name)
+    lowered = lower(program, "a5", contract=contract)
+    made = derivation(lowered)
+    other = trajectory(program, parse(print_program(lowered.program)), "a5", contract=contract, samples=1)
+    for found in (made, other):
+        assert found.reached, found.missing
+        assert found.start.cycles == pytest.approx(lowered.plain.cycles, abs=1e-3)
+        assert found.end.cycles == pytest.approx(lowered.totals.cycles, abs=1e-3)
+        assert found.end.instructions == lowered.totals.instructions
+    agrees(other)
