@@ -57,9 +57,13 @@ class Arguments(Expressions):
         seen: set[str] | None = None
         known = len(ready)
         i = 0
-        for arg in args:
+        for place, arg in enumerate(args):
             slot = slots[i]
-            self._take(plan, slot, arg, ready[i] if i < known else _MISSING, operands, attrs)
+            if slot.param.kind is Kind.TILE and not slot.param.required and isinstance(arg, ast.List):
+                # Dumps leave an optional tile out where a list follows.
+                i += 1
+                slot = slots[i] if i < len(slots) else slot
+            self._take(plan, slot, arg, ready[place] if place < known else _MISSING, operands, attrs)
             i += 1
         if node.keywords or i < len(plan.required):
             seen = {s.param.name for s in slots[:i]}

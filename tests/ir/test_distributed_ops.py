@@ -42,6 +42,8 @@ ACCEPTED = [
     "pld.tile.put(win, peer, x, stage, stage2, atomic=pld.AtomicType.Add)",
     "pld.tile.put(win, peer, x, stage, None, [0, 0], [0, 0], [n, 32])",
     "pld.tile.get(out, peer, win, stage, stage2)",
+    "pld.tile.put(win, peer, x, stage, [0, 0], [0, 0], [4, 32], atomic=0)",
+    "pld.tile.get(out, peer, win, stage, [0, 0], [0, 0], [n, 32])",
     "pld.system.notify(sig, peer, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)",
     "pld.system.notify(target=sig, peer=peer, offsets=[n, 0], value=n, op=1)",
     "pld.system.wait(sig, [0, 0], 1, cmp=pld.WaitCmp.Ge)",
@@ -195,6 +197,12 @@ REFUSED = [
     ("pl.system.cacheinvalid(win, [8, 32], [1, 0])", "TG008", "exceeds"),
     ("pl.system.fence(win)", "TG005", "positional"),
 ]
+
+
+def test_dumps_leave_the_second_stage_out() -> None:
+    op = last("pld.tile.put(win, peer, x, stage, [4, 0], [0, 0], [4, 32], atomic=1)")
+    assert op.operands[4] is None and [len(o) for o in op.operands[5:8]] == [2, 2, 2]
+    assert op == last("pld.tile.put(win, peer, x, stage, None, [4, 0], [0, 0], [4, 32], atomic=1)")
 
 
 @pytest.mark.parametrize("line", ACCEPTED)
