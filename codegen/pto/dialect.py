@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Dialect, Operation
 from . import comm, elements, gather, movement, scalars, simt, simt_memory, sort, sync, tiles, types, views
 from .base import PtoOp
 from .families import DPS_OPS
-from .intrinsics import ARITH_DIALECT, LLVM_DIALECT
+from .intrinsics import ARITH_DIALECT, llvm_dialect
 from .words import WORD_ATTRS
 
 _MODULES = (views, tiles, movement, scalars, sync, comm, gather, sort, simt, simt_memory)
@@ -53,6 +53,7 @@ PTO = Dialect("pto", list(OPS.values()), cast(list[type[Attribute]], [*_TYPES, *
 def pto_context() -> Context:
     """Return a context with this dialect and the ones a PTO file may use around it."""
     context = Context()
-    for dialect in (builtin.Builtin, func.Func, ARITH_DIALECT, scf.Scf, LLVM_DIALECT, PTO):
+    for dialect in (builtin.Builtin, func.Func, ARITH_DIALECT, scf.Scf, PTO):
         context.load_dialect(dialect)
+    context.register_dialect("llvm", llvm_dialect)
     return context

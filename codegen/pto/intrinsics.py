@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from xdsl.dialects import arith, llvm
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.ir import Dialect, Operation
 from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, prop_def, var_operand_def, var_result_def
@@ -93,11 +94,18 @@ def _made(name: str) -> type[Operation]:
     return defined  # type: ignore[no-any-return]
 
 
-_KNOWN = {op.name: op for op in llvm.LLVM.operations}
-_MORE = {f"llvm.intr.{n}": _made(n) for n in _OWN if f"llvm.intr.{n}" not in _KNOWN}
-#: Everything of the LLVM dialect that a file may use, by full name.
-LLVM_OPS: dict[str, type[Operation]] = {**_KNOWN, **_MORE, CallIntrinsicOp.name: CallIntrinsicOp}
-LLVM_DIALECT = Dialect("llvm", list(LLVM_OPS.values()), list(llvm.LLVM.attributes))
+@cache
+def llvm_dialect() -> Dialect:
+    """Return the LLVM dialect as a file may use it: the library's, and the intrinsics it lacks.
+
+    It takes a tenth of a second to load, so that only files with scalar code ask for it.
+    """
+    from xdsl.dialects import llvm
+
+    known = {op.name: op for op in llvm.LLVM.operations}
+    more = {f"llvm.intr.{n}": _made(n) for n in _OWN if f"llvm.intr.{n}" not in known}
+    every = {**known, **more, CallIntrinsicOp.name: CallIntrinsicOp}
+    return Dialect("llvm", list(every.values()), list(llvm.LLVM.attributes))
 
 
 @irdl_op_definition
