@@ -30,7 +30,6 @@ from pathlib import Path
 from typing import Any
 
 from tilegg.extract.audit import LoweringAudit, audit_lowering
-from tilegg.ir.diagnostics import TileggError
 from tilegg.ir.program import Op, Program, walk
 from tilegg.rewrite.audit import audit
 from tilegg.rewrite.audit_report import AuditReport, Disagreement
@@ -119,11 +118,11 @@ def one(seed: int, piece: Piece) -> None:
         target=target if (turn + seed // len(names)) % 2 else None, size=1 + turn % 4, shape=SHAPES[turn % len(SHAPES)],
         composites=composites, rule=rule.name, calls=turn % 4 != 0,
     )  # fmt: skip
-    program = random_program(seed, kind)
     try:
+        program = random_program(seed, kind)
         found = audit(program, target, seed, contract, 1 + (turn % 4 == 1), rules=(rule.name,))
-    except TileggError as problem:
-        found = AuditReport(problems=[Disagreement("run", "", str(problem))])
+    except Exception as problem:  # what cannot be run is a disagreement too
+        program, found = Program("", ()), AuditReport(problems=[Disagreement("run", rule.name, repr(problem))])
     tally.programs += 1
     tally.audited.add(found)
     tally.audited.problems = [_at(seed, p) for p in tally.audited.problems]
@@ -134,8 +133,11 @@ def one(seed: int, piece: Piece) -> None:
     for name in operations:
         piece.operations[name] = piece.operations.get(name, 0) + 1
     # A recipe's result is no bit for bit: the audit above holds it to its stated error.
-    if turn % 16 == 0 and not operations & {r.lhs.op for r in RULES.values() if r.bound is not None}:
-        lowered = audit_lowering(program, arch, seed, contract, runs=2)
+    if turn % 16 == 0 and found.ok and not operations & {r.lhs.op for r in RULES.values() if r.bound is not None}:
+        try:
+            lowered = audit_lowering(program, arch, seed, contract, runs=2)
+        except Exception as problem:
+            lowered = LoweringAudit(problems=[repr(problem)])
         lowered.problems = [f"program {seed}: {p}" for p in lowered.problems]
         tally.lowered.add(lowered)
 

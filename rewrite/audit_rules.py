@@ -20,7 +20,7 @@ from ..rules.check import code_condition
 from ..rules.check_contracted import contracted_failures
 from ..rules.check_eval import Valued
 from ..rules.computed import COMPUTED, asked
-from ..rules.facts import FACTS, OF_LITERALS, literal_holds
+from ..rules.facts import FACTS, GIVEN, OF_LITERALS, literal_holds
 from ..rules.rule import RULES, Condition, Pattern, Rule, Term, Var
 from ..rules.terms import LITERAL, literal_codes
 from .audit_values import first_difference, same_value
@@ -94,6 +94,8 @@ def _holds(graph: Graph, c: Condition, match: Match, facts: Collection[tuple[str
     codes = {k: v for k, v in match.items() if isinstance(k, Var)}
     if c.relation in COMPUTED:
         return _computed(graph, c, match)
+    if c.relation in GIVEN:
+        return True
     if c.relation not in FACTS:
         return c.relation == "!=" and code_condition(c, codes)
     if "value" not in FACTS[c.relation][0]:

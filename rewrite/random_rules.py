@@ -21,7 +21,7 @@ from ..rules.check_dims import made_up_lists
 from ..rules.check_draw import sides_of
 from ..rules.check_eval import Assignment, Role, attributes, operations_of
 from ..rules.computed import COMPUTED, asked
-from ..rules.facts import FACTS
+from ..rules.facts import FACTS, GIVEN
 from ..rules.rule import Condition, Pattern, Rule, Term, Var, variables
 from ..rules.terms import (
     CODE_DTYPES,
@@ -76,7 +76,8 @@ class _Instance:
 
         Raises ``Refused``.
         """
-        asked = [c for c in self.rule.when if c.relation in FACTS or c.relation == "!="]
+        known = FACTS.keys() - GIVEN
+        asked = [c for c in self.rule.when if c.relation in known or c.relation == "!="]
         if self.m.rng.random() < 0.08:
             asked = []
         for _ in range(_TRIES):
