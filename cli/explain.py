@@ -119,9 +119,9 @@ def _between(program: Program, args: Namespace, console: Console) -> Trajectory:
     functions = {f.name for f in program.functions}
     if args.to in functions or not _is_file(args.to):
         if args.to in functions:
-            return trajectory(program, program, args.arch, function=_start(args, functions), other=args.to, **options)
-        options["function"] = _home(program, args)
-        return between_values(program, _start(args, functions), args.to, args.arch, **options)
+            return trajectory(program, program, args.arch, function=_start(args), other=args.to, **options)
+        options["function"] = _home(program, _start(args), args.to)
+        return between_values(program, _start(args), args.to, args.arch, **options)
     other = load(args.to, console)
     names = {f.name for f in other.functions}
     start = args.start or (args.to if args.to in names else None)
@@ -132,7 +132,7 @@ def _is_file(name: str) -> bool:
     return name == "-" or "/" in name or "\\" in name or "." in name
 
 
-def _start(args: Namespace, functions: set[str]) -> str:
+def _start(args: Namespace) -> str:
     from ..ir.diagnostics import error
 
     if args.start is not None:
@@ -141,15 +141,22 @@ def _start(args: Namespace, functions: set[str]) -> str:
                 hint="name the function or value to start from, or give a file to --to")  # fmt: skip
 
 
-def _home(program: Program, args: Namespace) -> str | None:
-    """Return the function that computes both values; ``None`` leaves the choice to the program's entry."""
+def _home(program: Program, start: str, to: str) -> str:
+    """Return the function that computes both values."""
+    from ..ir.diagnostics import error
     from ..ir.program import Op, walk
 
+    every = {f.name for f in program.functions}
     for f in program.functions:
         names = {r.name for s in walk(f.body) if isinstance(s, Op) for r in s.results}
-        if {args.start, args.to} <= names:
+        if {start, to} <= names:
             return f.name
-    return None
+        every |= names
+    lost = next((name for name in (to, start) if name not in every), "")
+    if lost:
+        raise error("TG003", f"nothing in the program is called {lost!r:.80}",
+                    hint="name two functions or two values of one function, or give a file to --to")  # fmt: skip
+    raise error("TG003", f"{start} and {to} are not two values of one function")
 
 
 def _text(found: Trajectory, args: Namespace) -> str:

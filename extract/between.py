@@ -107,16 +107,17 @@ def between_values(
     expanded = _expanded(program, asked.target)
     f = entry(expanded, function)
     region = _region_of(f, first, second)
-    rooted = replace(region, roots=region.roots | {first, second})
+    values = {v.name: v for v in (*region.leaves, *(op.result for op in region.ops))}
+    made_here = {op.result.name for op in region.ops}
+    rooted = replace(region, roots=region.roots | ({first, second} & made_here))
     result = asked.graph(rooted, Knowledge(f))
     made = way(0, result, asked.target, True)
     made.counted = (first,)
-    goal = made.now[second]
-    if second not in region.roots and second != first:
-        del made.now[second]
+    written = made.prover.forms.written()
+    goal = written[second]
+    made.now = {name: form for name, form in made.now.items() if name in region.roots} | {first: written[first]}
     found = Trajectory(asked.target.name, contract, f"{first} → {second}", Totals())
-    value = next(op.result for op in region.ops if op.result.name == first)
-    walker = Walker(found, expanded, f, [made], asked.pricer, samples, returning(f, region, value))
+    walker = Walker(found, expanded, f, [made], asked.pricer, samples, returning(f, region, values[first]))
     found.start = walker.whole = made.written = walker.price(made) or Totals()
     if made.now[first].c == goal.c:
         made.goal = {first: goal}
@@ -204,7 +205,7 @@ def _region_of(f: Function, first: str, second: str) -> Region:
     while stack:
         block = stack.pop()
         for region in regions(block, fixed):
-            if {first, second} <= {op.result.name for op in region.ops}:
+            if {first, second} <= {v.name for v in (*region.leaves, *(op.result for op in region.ops))}:
                 return region
         stack += [inner for s in block.statements for inner in inner_blocks(s)]
     raise error(

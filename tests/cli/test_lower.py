@@ -199,6 +199,8 @@ def test_the_steps_between_values_of_one_program(tilegg, source):
     done = tilegg("explain", path, "--arch", "a5", "--from", values[1], "--to", values[0])
     assert done.code == 1 and "are not equal in the e-graph" in done.out
     assert "error[TG003]" in tilegg("explain", path, "--arch", "a5", "--to", values[0]).err
+    done = tilegg("explain", path, "--arch", "a5", "--from", values[1], "--to", "nowhere")
+    assert done.code == 1 and "nothing in the program is called 'nowhere'" in done.err
 
 
 def test_the_derivation_can_be_run_again(tilegg):

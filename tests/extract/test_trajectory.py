@@ -208,6 +208,11 @@ def test_values_of_one_program() -> None:
     assert [s.name for s in found.steps] == ["neg.neg"]
     assert found.start.instructions == 3 and found.end.instructions == 1
     assert not between_values(wide, "a", "y", "a5").reached
+    twice = kernel("y = pl.neg(pl.neg(t))")
+    down, up = between_values(twice, "y", "t", "a5"), between_values(twice, "t", "y", "a5")
+    agrees(down)
+    agrees(up)
+    assert (down.end.instructions, up.end.instructions) == (0, 2)
     with pytest.raises(TileggError) as caught:
         between_values(wide, "a", "nowhere", "a5")
     assert caught.value.diagnostics[0].code == "TG003"
