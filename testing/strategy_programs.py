@@ -14,10 +14,24 @@ from typing import TYPE_CHECKING, Any
 
 from ..extract.lower import lower
 from ..extract.price import Refusal, pricer_for
+from ..ir.convert import decode, encode
 from ..ir.diagnostics import TileggError, error
 from ..ir.dtypes import DTYPES, DType, parse_dtype
 from ..ir.op import OPS, OpDecl
-from ..ir.program import Block, Function, Op, Operand, Param, Program, Return, Statement, Value, defined, flat_operands
+from ..ir.program import (
+    Block,
+    Const,
+    Function,
+    Op,
+    Operand,
+    Param,
+    Program,
+    Return,
+    Statement,
+    Value,
+    defined,
+    flat_operands,
+)
 from ..ir.types import TileType
 from ..rewrite.random_calls import Call, Refused, append_call, calls, vocabulary
 from ..rewrite.random_flow import FLOWS
@@ -171,6 +185,7 @@ class _Drawn(Maker):
         if self.kind.target is not None and _only_clamps(decl, operands, attrs):
             raise Refused
         mark = self.mark()
+        operands = tuple(map(_rounded, operands))
         made = super().append(decl, operands, attrs)
         if decl.family == "compare and select" and decl.name not in ("tile.sel", "tile.sels"):
             self.masks |= {v.name for v in made}
@@ -296,6 +311,13 @@ def _read(block: Block) -> Block:
             used.update(uses(s))
             kept.append(s)
     return Block(tuple(reversed(kept)))
+
+
+def _rounded(o: Operand) -> Operand:
+    """Return a literal with the value it has in its dtype, as a reader would."""
+    if isinstance(o, Const) and o.dtype.is_float:
+        return Const(decode(encode([o.value], o.dtype, "rint", False), o.dtype)[0].item(), o.dtype)
+    return o
 
 
 def _only_clamps(decl: OpDecl, operands: tuple[Operand, ...], attrs: dict[str, Any]) -> bool:
