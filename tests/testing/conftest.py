@@ -1,4 +1,4 @@
-"""The folder's own helper module can be imported by name."""
+"""The programs of this folder can be imported by name."""
 
 import sys
 from pathlib import Path
