@@ -166,7 +166,7 @@ class _Instance:
         """Return the facts that the rule asks of a variable or of a term with it, each with its dtype if any."""
         found = []
         for c in self.rule.when:
-            subject = c.args[0]
+            subject = c.args[0] if c.args else None
             if subject == v or (isinstance(subject, Term) and v in variables(subject)):
                 found.append((c.relation, self._dtype_in(c)))
         return found

@@ -261,7 +261,7 @@ def roles(rule: Rule, codes: Assignment, rng: np.random.Generator) -> dict[Var, 
     free = CODE_DTYPES[int(rng.choice(ARITHMETIC))]
     found = value_variables(rule.lhs, codes, literals, free)
     for c in rule.when:
-        subject = c.args[0]
+        subject = c.args[0] if c.args else None
         if c.relation not in ("typed", "windows") or not isinstance(subject, Var):
             continue
         if found.get(subject, ("tile",))[0] == "tile":
