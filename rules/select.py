@@ -7,14 +7,16 @@ and min) is excluded by facts, so the rules hold whichever way a target decides 
 
 from __future__ import annotations
 
+from ..ir.dtypes import FP32, INDEX
 from ..ir.ops.select import COMPARISONS
-from .facts import fits, is_integer, literal, nonzero, one_zero, ordered, typed
-from .rule import Pattern, Term, Var, dtypes, rule, shapes, values
-from .terms import DTYPE_CODES, MODE_CODES
+from .facts import fits, is_index, is_integer, literal, nonzero, one_zero, ordered, typed
+from .rule import Pattern, Term, Var, dtypes, rests, rule, shapes, values
+from .terms import DTYPE_CODES, LITERAL, MODE_CODES, literal_codes
 
 (m, a, b, s, p, q, like) = values("m a b s p q like")
 (d,) = dtypes("d")
 (sh, ms, sa, sb) = shapes("sh ms sa sb")
+(rest,) = rests("rest")
 _UINT8, _FP32 = DTYPE_CODES["UINT8"], DTYPE_CODES["FP32"]
 EQ, NE, LT, LE, GT, GE = range(len(COMPARISONS))
 #: The comparison that holds exactly where another one does not, if no NaN occurs (EQ, NE: even then).
@@ -175,6 +177,44 @@ def _scalar_extremes(how: int, name: str, word: str) -> None:
 
 
 _extremes()
+
+
+# -- selections written as arithmetic ------------------------------------------------------------------------------
+
+
+def _weighted() -> None:
+    """base + w * (new - base), with 1 where a mask is set and 0 elsewhere for w.
+
+    Of floats only for small integers: else the sum is rounded, and NaN or infinity in the branch that is not taken
+    would show.
+    """
+    for kind, one, zero, facts, why in (
+        ("integer", literal_codes(1, INDEX), literal_codes(0, INDEX), [is_integer(d)], "sums wrap back"),
+        ("index", literal_codes(1.0, FP32), literal_codes(0.0, FP32), [is_index(a), is_index(b)],
+         "sums of small integers are exact in FP32"),
+    ):  # fmt: skip
+        first, second = Term(LITERAL, one, ()), Term(LITERAL, zero, ())
+        ones = {"full": Term("tile.full", (d, sh, rest), (first,)), "expands": spread(like, first)}
+        for made, tile in ones.items():
+            weight, change = sels(m, tile, second), _arithmetic("sub", a, b)
+            for order, product in enumerate((_arithmetic("mul", weight, change), _arithmetic("mul", change, weight))):
+                for side, total in enumerate((_arithmetic("add", b, product), _arithmetic("add", product, b))):
+                    lhs, rhs = total, sel(m, a, b)
+                    if kind == "index":
+                        lhs, rhs = _of_dtype(lhs, _FP32), _of_dtype(rhs, _FP32)
+                    rule(
+                        f"sel.weighted.{kind}.{made}.{2 * order + side + 1}", lhs=lhs, rhs=rhs, when=facts,
+                        contract="exact", reason=f"the second value plus the difference is the first one: {why}",
+                    )  # fmt: skip
+
+
+def _of_dtype(p: Term, dtype: int) -> Term:
+    """Return a pattern of the common dtype as one of a particular dtype."""
+    children = tuple(_of_dtype(c, dtype) if isinstance(c, Term) else c for c in p.children)
+    return Term(p.op, tuple(dtype if a == d else a for a in p.args), children)
+
+
+_weighted()
 
 
 # -- the order of integers -----------------------------------------------------------------------------------------

@@ -131,3 +131,27 @@ def test_a_tile_that_is_widened_twice_is_bounded_by_its_own_maximum(source: str,
     # Of another tile's elements nothing is known, so that the detour over INT32 stays.
     found = work(lowered(QUANTISE.format(source=source), dtype="BF16", out="INT8"))
     assert found.count("cast") == casts
+
+
+WEIGHTED = """
+m = pl.tile.cmps(a, 3, cmp_type=0)
+one = pl.tile.full([16, 64], dtype=pl.{dtype}, value={one})
+w = pl.select(m, one, {zero})
+r = pl.add({b}, pl.mul(w, pl.sub({a}, {b})))
+"""
+
+
+@pytest.mark.parametrize("arch", ["a2a3", "a5"])
+def test_a_selection_by_weights_of_integers_is_a_selection(arch: str) -> None:
+    body = WEIGHTED.format(dtype="INT32", one=1, zero=0, a="a", b="b")
+    assert work(lowered(body, arch, dtype="INT32", out="INT32")) == ["cmps", "sel"]
+    clamped = "pl.cast(pl.maximum(pl.minimum({}, 255), -255), target_type=pl.FP32)"
+    small = f"p = {clamped.format('a')}\nq = {clamped.format('b')}"
+    body = WEIGHTED.format(dtype="FP32", one=1.0, zero=0.0, a="p", b="q")
+    number = "\nr = pl.cast(r, target_type=pl.INT32)"
+    assert work(lowered(small + body + number, arch, dtype="INT32", out="INT32")).count("mul") == 0
+
+
+def test_of_other_floats_it_stays_arithmetic() -> None:
+    body = WEIGHTED.format(dtype="FP32", one=1.0, zero=0.0, a="a", b="b")
+    assert "mul" in work(lowered(body))
