@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import valueset as vs
 from ..op import Env, Flag, Scalar, Scratch, Tile, op
+from ..valueset_integers import masked, remainder
 from ._math import (
     divide,
     floor_mod,
@@ -160,6 +161,9 @@ def rems(lhs: Tile, rhs: Scalar, tmp: Scratch = None, *, env: Env) -> Any:
     return floor_mod(lhs, np.full_like(lhs, scalar_like(rhs, env.dtype(0))), env.dtype(0))
 
 
+rems.facts(vs.with_scalar(remainder))
+
+
 @op(
     "tile.fmods",
     result=tile_scalar,
@@ -252,6 +256,9 @@ def and_(lhs: Tile, rhs: Tile) -> Any:
     return lhs & rhs
 
 
+and_.facts(masked)
+
+
 @op("tile.or_", result=int_only(same_tile), pto="tor", unified="or_", family=BITS)
 def or_(lhs: Tile, rhs: Tile) -> Any:
     """Bitwise or."""
@@ -289,6 +296,9 @@ def shr(lhs: Tile, rhs: Tile, *, env: Env) -> Any:
 def ands(lhs: Tile, rhs: Scalar, *, env: Env) -> Any:
     """Bitwise and with a scalar."""
     return lhs & scalar_like(rhs, env.dtype(0))
+
+
+ands.facts(vs.with_scalar(masked))
 
 
 @op("tile.ors", result=int_only(tile_scalar), pto="tors", unified="ors", family=BITS)
