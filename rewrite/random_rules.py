@@ -157,7 +157,8 @@ class _Instance:
             # What a comparison compares with has a dtype of its own, of which a number must be fit to become one.
             must = any(c.relation in ("literal", "nonzero") and v in c.args for c in self.rule.when)
             must |= dtype.is_float and "tile.cmps" in operations_of(self.rule.lhs)
-            return m.number(dtype) if must or m.rng.random() < 0.85 else m.scalar(dtype)
+            literals = 0.15 if self.rule.lhs.op.startswith("scalar.") else 0.85
+            return m.number(dtype) if must or m.rng.random() < literals else m.scalar(dtype)
         if self.rule.lhs.op == "tile.assume":
             return m.load(self._type(v, dtype))
         return make(m, self._type(v, dtype), self._asked(v))

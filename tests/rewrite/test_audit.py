@@ -18,7 +18,7 @@ from tilegg.rewrite.audit_report import AuditReport
 from tilegg.rewrite.mutate import Mutant, applied, catch, mutants
 from tilegg.rewrite.random_calls import calls, vocabulary
 from tilegg.rewrite.random_programs import Kind, random_program
-from tilegg.rules.facts import SELDOM
+from tilegg.rules.facts import GIVEN, SELDOM
 from tilegg.rules.rule import RULES
 from tilegg.rules.target import load_target
 
@@ -71,14 +71,18 @@ def test_random_programs_are_the_same_for_a_seed_and_can_be_run() -> None:
 
 
 def test_most_rules_fire_in_programs_written_for_them() -> None:
-    """A program with the left side of each rule: within a few tries nearly all rules apply, and nothing disagrees."""
+    """A program with the left side of each rule: within a few tries nearly all rules apply, and nothing disagrees.
+
+    Left out: rules about what stands outside their left side, such as what a scalar was read from.
+    """
     never = []
-    for i, (name, rule) in enumerate(RULES.items()):
+    written = {n: r for n, r in RULES.items() if not any(c.relation in GIVEN for c in r.when)}
+    for i, (name, rule) in enumerate(written.items()):
         contract = rule.contract if rule.contract in ("contracted", "faithful") else "exact"
-        if not any(_fires(name, contract, 700_000 + 100 * i + turn) for turn in range(8)):
+        if not any(_fires(name, contract, 700_000 + 100 * i + turn) for turn in range(16)):
             never.append(name)
     print("rules that did not fire:", ", ".join(never) or "none")
-    assert len(never) <= 0.05 * len(RULES), never
+    assert len(never) <= 0.05 * len(written), never
 
 
 def _fires(name: str, contract: str, seed: int) -> bool:
