@@ -97,8 +97,12 @@ def build_module(
         raise error("TG023", "the program has no in-core function", hint="kernels load tiles: pl.tile.load(...)")
     unit = unit_of(module, source, [f for f in kernels if f.name not in simt])
     most = emit_threads.most_threads(source)
-    unit.vector = emit_threads.needs_vector_backend(kernels)
-    if unit.vector:
+    beyond = next((f for f in kernels if f.name in simt or emit_threads.needs_vector_backend(f)), None)
+    unit.vector = beyond is not None
+    if beyond is not None:
+        if not machine.has(emit_threads.VECTOR):
+            raise error("TG023", f"{beyond.name} needs the vector backend of the assembler", beyond.span,
+                        reason=f"{machine.name} has none")  # fmt: skip
         # The kind is said for the whole: functions of plain arithmetic would leave the assembler no hint of it.
         module.op.attributes["pto.backend"] = StringAttr("vpto")
         module.op.attributes["pto.kernel_kind"] = pto.word("kernel_kind", "vector")

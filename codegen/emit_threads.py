@@ -7,7 +7,7 @@ the assembler's vector backend, which its attribute ``pto.backend`` names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from xdsl.ir import Operation
 
@@ -19,6 +19,7 @@ from ..ir.simt import section_grid
 from ..ir.types import PtrType
 from .emit_state import State
 from .mlir_scalars import MlirFunction
+from .mlir_simt import is_packed
 from .pto.simt import number
 
 #: The capability that only the vector backend of the assembler has.
@@ -31,21 +32,36 @@ def simt_functions(program: Program) -> frozenset[str]:
     return frozenset(name for name, where in contexts(program).items() if SIMT in where)
 
 
-def needs_vector_backend(functions: Iterable[Function]) -> bool:
-    """Tell whether some function is or starts SIMT code, or has target-specific scalar operations or pointers."""
-    return any(_needs(f) for f in functions)
+def needs_vector_backend(f: Function) -> bool:
+    """Tell whether a function is or starts SIMT code, or has what the C++ backend cannot write.
 
-
-def _needs(f: Function) -> bool:
-    if is_entry(f) or any(isinstance(p.value.type, PtrType) for p in f.params):
+    That is target-specific scalar operations, the unified buffer element by element, pairs, and the stack.
+    """
+    if is_entry(f):
         return True
     for s in walk(f.body):
         if isinstance(s, Scope) and section_grid(s.header) is not None:
             return True
         record = OPS[s.name].scalar if isinstance(s, Op) and s.name in OPS else None
-        if record is not None and record.capability == VECTOR:
+        if record is not None and (record.capability == VECTOR or _beyond(s)):  # type: ignore[arg-type]
             return True
     return False
+
+
+#: Plain accesses, and what the scalar unit's own are called.
+_ACCESSES = {
+    "scalar.load": "pto.load_scalar", "pto.load": "pto.load_scalar", "scalar.store": "pto.store_scalar",
+    "pto.store": "pto.store_scalar",
+}  # fmt: skip
+
+
+def _beyond(s: Op) -> bool:
+    if s.name in ("llvm.alloca", "llvm.load", "llvm.store"):
+        return True
+    if s.name not in _ACCESSES:
+        return False
+    spaces = {t.space for o in s.operands if isinstance(t := getattr(o, "type", None), PtrType)}
+    return spaces != {"gm"} or is_packed(s)
 
 
 def simt_function(f: Function, params: Params, most: int | None) -> Operation:
@@ -81,7 +97,10 @@ def takes(s: Op) -> bool:
 
 
 #: Plain mathematics, which only the vector backend has.
-_MATHEMATICS = frozenset(f"scalar.{n}" for n in ("abs", "sqrt", "exp", "log", "pow"))
+_MATHEMATICS = frozenset(
+    [f"scalar.{n}" for n in ("abs", "sqrt", "exp", "log", "pow")]
+    + [f"llvm.{n}" for n in ("fabs", "abs", "sqrt", "exp", "log", "pow")]
+)
 
 
 class Around(MlirFunction):
@@ -99,6 +118,8 @@ def emit_op(state: State, s: Op, f: Function, params: Params) -> None:
     if s.name in _MATHEMATICS and not state.unit.vector:
         state.fail(f"{s.name} cannot be written for the C++ backend of the assembler", "it has no mathematics",
                    "compute it in a tile, or in SIMT code")  # fmt: skip
+    if not state.unit.vector and s.name in _ACCESSES:
+        s = Op(_ACCESSES[s.name], s.operands, {}, s.results, s.span)
     around = Around(f, params, state)
     around.at = s
     around.operation(s)

@@ -46,7 +46,7 @@ def emit_simt(e: MlirFunction, s: Op) -> SSAValue | None:
     if s.name in _STACK or (s.name in ("scalar.load", "scalar.store", "pto.addptr") and _on_stack(s)):
         return _stack(e, s)
     name = {"scalar.load": "pto.load", "scalar.store": "pto.store"}.get(s.name, s.name)
-    if name in _VECTOR and _packed(s):
+    if name in _VECTOR and is_packed(s):
         return _vector(e, s, name)
     decl = OPS[s.name]
     operands = [_operand(e, p.name, p.kind, o, s) for p, o in zip(decl.operand_params, s.operands) if o is not None]
@@ -67,7 +67,7 @@ def _unread(s: Op) -> Type | None:
 _VECTOR = ("pto.load", "pto.store", "pto.ldg", "pto.stg")
 
 
-def _packed(s: Op) -> bool:
+def is_packed(s: Op) -> bool:
     """Return whether an access is to two contiguous elements."""
     value = s.result.type if s.results else getattr(s.operands[0], "type", None)
     return isinstance(value, ScalarType) and bool(value.dtype.packed_of)

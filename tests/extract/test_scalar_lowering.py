@@ -172,8 +172,37 @@ def test_mathematics_of_scalars_need_the_vector_backend() -> None:
     with pytest.raises(TileggError, match=r"TG023.*C\+\+ backend"):
         tilegg.emit(alone, "a5")
     text = (
-        '@pl.function(type=pl.FunctionType.InCore)\ndef f(x: pl.Scalar[pl.FP32], p: pl.InOut[pl.Ptr[pl.FP32, "gm"]]):\n'
+        '@pl.function(type=pl.FunctionType.InCore)\ndef f(x: pl.Scalar[pl.FP32], p: pl.InOut[pl.Ptr[pl.FP32, "ub"]]):\n'
         "    pl.pto.store(pl.sqrt(x), p, 0)\n"
     )
     found = tilegg.emit(tilegg.lower(parse(text), "a5"), "a5")
     assert '"llvm.intr.sqrt"(%x)' in found and "pto.store" in found
+
+
+POINTERS = """
+@pl.function(type=pl.FunctionType.InCore)
+def k(p: pl.InOut[pl.Ptr[pl.FP32, "gm"]], n: pl.Scalar[pl.INDEX], o: pl.Out[pl.Tensor[[8, 64], pl.FP32]]):
+    x = pl.max(pl.load(p, n), pl.llvm.minnum(pl.pto.load(p, 1), 2.0))
+    pl.store(x, pl.pto.addptr(p, n), 3)
+    t = pl.tile.full([8, 64], dtype=pl.FP32, value=0.0)
+    pl.tile.store(pl.tile.adds(t, x), [0, 0], o)
+"""
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_kernels_read_global_memory_through_the_scalar_unit(arch: str) -> None:
+    program = parse(POINTERS)
+    text = tilegg.emit(tilegg.lower(program, arch), arch)
+    assert text.count("pto.load_scalar") == 2 and "pto.store_scalar" in text and "pto.addptr" in text
+    assert "backend" not in text and "arith.minnumf" in text and "llvm." not in text
+    p = np.arange(16, dtype=np.float32)
+    given = {"p": p.copy(), "n": 5, "o": np.zeros((8, 64), np.float32)}
+    found = tilegg.run(tilegg.lower(program, arch).program, given)
+    assert found["p"][8] == 5.0 and found["o"][0, 0] == 5.0
+
+
+def test_a_target_without_the_vector_backend() -> None:
+    ub = parse(POINTERS.replace('"gm"', '"ub"'))
+    assert "vpto" in tilegg.emit(tilegg.lower(ub, "a5"), "a5")
+    with pytest.raises(TileggError, match=r"TG023.*k needs the vector backend"):
+        tilegg.emit(tilegg.lower(ub, "a2a3"), "a2a3")
