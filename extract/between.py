@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -82,7 +83,10 @@ def trajectory(
     title = f"{fa.name} → {fb.name}"
     found = Trajectory(asked.target.name, contract, title, _whole(fa, asked.pricer))
     ways = [_way(i, j, pairing.knowledge, asked, found) for i, j in enumerate(pairing.joined) if j.first or j.pairs]
-    Walker(found, first, fa, ways, asked.pricer, samples).walk()
+    walker = Walker(found, first, fa, ways, asked.pricer, samples)
+    walker.walk()
+    if not found.missing:
+        walker.drop(_sum(asked.pricer.written(op) for op in pairing.unread))
     if found.missing:
         found.missing.append(_tested(a, b, fa, fb))
     return found
@@ -111,7 +115,7 @@ def between_values(
     made_here = {op.result.name for op in region.ops}
     rooted = replace(region, roots=region.roots | ({first, second} & made_here))
     result = asked.graph(rooted, Knowledge(f))
-    made = way(0, result, asked.target, True)
+    made = way(0, result, asked.target, False)
     made.counted = (first,)
     written = made.prover.forms.written()
     goal = written[second]
@@ -139,7 +143,7 @@ def _way(number: int, joined: Joined, knowledge: Knowledge, asked: _Asked, found
     region = joined.region()
     result = asked.graph(region, knowledge)
     graph = result.graph
-    made = way(number, result, asked.target, True)
+    made = way(number, result, asked.target, False)
     forms = made.prover.forms
     written = forms.written()
     made.now = {a.name: written[a.name] for a, _ in joined.pairs}
@@ -175,6 +179,10 @@ def _tested(a: Program, b: Program, fa: Function, fb: Function) -> str:
         )
     assert report.counterexample is not None
     return f"the interpreter finds that they differ:\n{report.counterexample.render()}"
+
+
+def _sum(prices: Iterable[Any]) -> Totals:
+    return sum((Totals(p.instructions, p.cycles) for p in prices if not isinstance(p, Refusal)), Totals())
 
 
 def _whole(f: Function, pricer: Pricer) -> Totals:

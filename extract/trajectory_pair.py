@@ -56,6 +56,8 @@ class Pairing:
 
     joined: list[Joined]
     knowledge: Knowledge
+    #: Reads of the first function that the second one does without.
+    unread: list[Op]
 
 
 def paired(a: Function, b: Function, names: dict[str, str]) -> Pairing:
@@ -69,7 +71,7 @@ def paired(a: Function, b: Function, names: dict[str, str]) -> Pairing:
     work.assign()
     knowledge = Knowledge(a)
     knowledge.ops.update({op.result.name: op for j in work.joined for op in j.second})
-    return Pairing(work.joined, knowledge)
+    return Pairing(work.joined, knowledge, work.unread)
 
 
 class _Pairing:
@@ -79,6 +81,8 @@ class _Pairing:
         self.joined: list[Joined] = []
         self.pairs: list[tuple[Value, Value]] = []
         self.home: dict[str, int] = {}
+        self.unread: list[Op] = []
+        self.first: dict[str, Value] = {}
 
     # -- statements ----------------------------------------------------------------------------------------
 
@@ -92,6 +96,7 @@ class _Pairing:
             ops, leaves = (first.ops, first.leaves) if first else ((), ())
             self.joined.append(Joined(ops, (), {v.name: v for v in leaves}))
             self.home.update({op.result.name: start + i for op in ops})
+            self.first.update({op.result.name: op.result for op in ops})
         inside_a = {p for r in found_a for p in r.positions}
         inside_b = {p: start + i for i, r in enumerate(found_b) for p in r.positions}
         kept_a = [s for i, s in enumerate(a.statements) if i not in inside_a]
@@ -110,6 +115,7 @@ class _Pairing:
                 raise _apart(f"nothing in the first function stands for {_words(s)}", s)
             waiting.remove(other)
             self._meet(other, s)
+        self.unread += [s for s in waiting if isinstance(s, Op) and _is_read(s)]
         needed = [s for s in waiting if not _is_read(s)]
         if needed:
             raise _apart(f"the first function has {_words(needed[0])}, the second one has not", needed[0])
@@ -132,7 +138,8 @@ class _Pairing:
 
     def _rename(self, op: Op, number: int) -> None:
         name = op.result.name + MARK
-        made = Op(op.name, tuple(map(self.sub, op.operands)), op.attrs, (Value(name, op.result.type),), op.span)
+        operands = tuple(self._outer(self.sub(o), number) for o in op.operands)
+        made = Op(op.name, operands, op.attrs, (Value(name, op.result.type),), op.span)
         self.same[op.result.name] = made.result
         self.home[name] = number
         joined = self.joined[number]
@@ -140,6 +147,19 @@ class _Pairing:
         for o in made.operands:
             if isinstance(o, Value) and self.home.get(o.name) != number:
                 joined.leaves.setdefault(o.name, o)
+
+    def _outer(self, o: Operand, number: int) -> Operand:
+        """Return what stands for a value of another run of operations: the first function's of that name.
+
+        The two must then be equal where they are computed.
+        """
+        if not isinstance(o, Value) or not o.name.endswith(MARK) or self.home.get(o.name) == number:
+            return o
+        mine = self.first.get(o.name.removesuffix(MARK))
+        if mine is None or mine.type != o.type or self.home[mine.name] != self.home.get(o.name):
+            return o
+        self.pairs.append((mine, o))
+        return mine
 
     def _meet(self, a: Statement, b: Statement) -> None:
         """Two statements are one: their operands must be equal, what they define is the same."""

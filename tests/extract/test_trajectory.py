@@ -267,3 +267,18 @@ def test_kernels_lead_to_their_own_lowering(name: str, contract: str) -> None:
         assert found.end.cycles == pytest.approx(lowered.totals.cycles, abs=1e-3)
         assert found.end.instructions == lowered.totals.instructions
     agrees(other)
+
+
+def test_values_of_outer_blocks_and_reads_that_go() -> None:
+    """A value that a loop reads is one with the other program's of that name; a load that only one has is no step."""
+    head = LOOP.replace("    for i, (o,)", "    w = pl.load(x, [0, 0], [16, 64])\n    s = {s}\n    for i, (o,)")
+    a = parse(head.format(s="pl.neg(pl.neg(w))", y="pl.add(t, s)"), "a.py")
+    b = parse(head.format(s="pl.cast(pl.cast(w, target_type=pl.FP32), target_type=pl.FP16)", y="pl.add(t, s)"), "b.py")
+    found = trajectory(a, b, "a5", samples=2)
+    agrees(found)
+    assert {s.name for s in found.steps} >= {"neg.neg", "cast.fuse.exact-first"}
+    extra = LOOP.replace("        y =", "        z = pl.load(x, [0, 0], [16, 64])\n        y =")
+    more = parse(extra.format(y="t"), "c.py")
+    found = trajectory(more, parse(LOOP.format(y="t"), "d.py"), "a5", samples=2)
+    agrees(found)
+    assert [s.name for s in found.steps] == ["unread"] and found.end.instructions == found.start.instructions - 1
