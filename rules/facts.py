@@ -242,7 +242,7 @@ def value_index(values: valueset.ValueSet) -> bool:
 
 def value_positive(values: valueset.ValueSet) -> bool:
     """The ``positive`` fact."""
-    return not values.nan and values.lo >= 0
+    return not (values.nan or values.minus_inf) and values.lo >= 0
 
 
 #: Literals of at least this magnitude are no zero in any dtype with arithmetic (FP16's smallest number).

@@ -138,6 +138,25 @@ def test_a_while_loop_is_executed_and_its_block_audited_in_every_round() -> None
     assert report.facts + report.sets >= 2 * 3 * 4
 
 
+MINUS_INFINITY = """
+import math
+import pypto.language as pl
+@pl.program
+class K:
+    @pl.function(type=pl.FunctionType.InCore)
+    def k(self, x: pl.Tensor[[1, 16], pl.FP32], y: pl.Out[pl.Tensor[[1, 16], pl.FP32]]):
+        a = pl.load(x, [0, 0], [1, 16])
+        n = pl.cast(a, pl.INT32)
+        r = pl.neg(pl.full([1, 16], dtype=pl.FP32, value=math.inf))
+        return pl.store(r, [0, 0], y)
+"""
+
+
+def test_minus_infinity_is_not_positive() -> None:
+    report = audit(parse(MINUS_INFINITY), load_target("a5"))
+    assert report.ok and report.facts, report.problems
+
+
 def test_a_wrong_contracted_rule_is_noticed_by_the_audit() -> None:
     """The quotient for a product with a reciprocal is admitted; another value is not."""
     rule = RULES["fuse.div.first"]
