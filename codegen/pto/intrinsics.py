@@ -104,7 +104,7 @@ def llvm_dialect() -> Dialect:
 
     known = {op.name: op for op in llvm.LLVM.operations}
     more = {f"llvm.intr.{n}": _made(n) for n in _OWN if f"llvm.intr.{n}" not in known}
-    every = {**known, **more, CallIntrinsicOp.name: CallIntrinsicOp}
+    every: dict[str, type[Operation]] = {**known, **more, CallIntrinsicOp.name: CallIntrinsicOp}
     return Dialect("llvm", list(every.values()), list(llvm.LLVM.attributes))
 
 
