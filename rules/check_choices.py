@@ -7,7 +7,6 @@ need not decide as the two do, so rules about those need facts that exclude the 
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -28,11 +27,18 @@ def other_choice(op: str, dtype: DType, data: Arr, *others: Any) -> Arr:
     """Return an operation's value on storage arrays of a dtype under the other choice."""
     larger = OTHER_CHOICES[op] == "fmax"
     if op in _AXES:
-        axis = _AXES[op]
-        lines = [np.take(data, [i], axis) for i in range(data.shape[axis])]
-        return reduce(lambda a, b: _choose(larger, dtype, a, b), lines)
+        return _folded(larger, dtype, data, _AXES[op])
     other = others[0] if others else np.zeros_like(data)
     return _choose(larger, dtype, data, np.asarray(other))
+
+
+def _folded(larger: bool, dtype: DType, data: Arr, axis: int) -> Arr:
+    """Choose along an axis, half with half: the order does not matter."""
+    while data.shape[axis] > 1:
+        half = data.shape[axis] // 2
+        first, second, rest = np.split(data, [half, 2 * half], axis)
+        data = np.concatenate([_choose(larger, dtype, first, second), rest], axis)
+    return data
 
 
 def _choose(larger: bool, dtype: DType, a: Arr, b: Arr) -> Arr:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .casts import a, b, cast, m, s
 from .computed import computed
-from .facts import fits, has_arithmetic, typed
+from .facts import fits, has_arithmetic
 from .rule import Pattern, Term, Var, rule, shapes, values
 
 (x, y, c, mask) = values("x y c mask")
@@ -53,7 +53,7 @@ def _reductions() -> None:
             f"narrow.{name}",
             lhs=_op(name, b, Term("tile.cast", (b, sx, a, m, s, 0), (x,))),
             rhs=cast(_op(name, a, x), a, b, m, s),
-            when=[has_arithmetic(a), fits(x, b), typed(x, a, sx)],
+            when=[has_arithmetic(a), fits(x, b)],
             contract="exact",
             reason=_WHY.format("the extreme of a row or column"),
         )

@@ -155,3 +155,9 @@ def test_a_selection_by_weights_of_integers_is_a_selection(arch: str) -> None:
 def test_of_other_floats_it_stays_arithmetic() -> None:
     body = WEIGHTED.format(dtype="FP32", one=1.0, zero=0.0, a="a", b="b")
     assert "mul" in work(lowered(body))
+
+
+def test_the_largest_element_is_found_before_the_conversion() -> None:
+    body = "t = pl.tile.create([16, 64], pl.FP32)\nw = pl.cast(a, target_type=pl.FP32)\nm = pl.row_max(w, t)\n"
+    body += "r = pl.row_expand(pl.tile.full([16, 64], dtype=pl.FP32, value=0.0), m)"
+    assert work(lowered(body, dtype="FP16"))[:2] == ["row_max", "cast"]
