@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,8 @@ def limit_of(r: Rule) -> float:
 
 
 def load_bench() -> Any:
+    # The benchmark imports its neighbours.
+    sys.path.insert(0, str(BENCH))
     spec = importlib.util.spec_from_file_location("bench_recipes", BENCH / "bench_recipes.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
