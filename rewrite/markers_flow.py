@@ -54,7 +54,7 @@ def is_read(s: Op) -> bool:
 
 
 class Facts:
-    """Which window each tensor of a function may be (``every``: which parameter), and which scalars are the own rank."""
+    """Which window each tensor of a function may be (``every``: which parameter), and which scalars are the rank."""
 
     def __init__(self, f: Function, every: bool = False) -> None:
         self._roots: dict[str, frozenset[str]] = {
