@@ -183,7 +183,8 @@ class TestDeferredWaits:
         consumer = f"{self.SCOPE}\n                v = pl.tensor.read(x, [0])"
         body = (
             "with pl.scope(mode=pl.ScopeMode.MANUAL):\n        for i in pl.range(4):\n            "
-            f"{self.SCOPE}\n                e = pl.tensor.read(x, [0])\n                {self.WAIT}\n            {consumer}"
+            f"{self.SCOPE}\n                e = pl.tensor.read(x, [0])\n                {self.WAIT}\n"
+            f"            {consumer}"
         )
         assert codes(function(CHIPPED, self.PARAMS, body)) == []
         assert codes(function(KERNEL, self.PARAMS, body)) != []
