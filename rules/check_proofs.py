@@ -310,7 +310,10 @@ class _Lane:
         dtype = self._dtype(p)
         mask, *sides = p.children
         bit = self._bit(mask)
-        return self.z3.If(bit, *(self._operand(s, dtype) for s in sides))
+        values = [self._operand(s, dtype) for s in sides]
+        if all(isinstance(v, Exact) for v in values):
+            return Exact(self.z3.If(bit, *self._aligned(*values)), values[0].shift)
+        return self.z3.If(bit, *values)
 
     def _bit(self, p: Pattern) -> Any:
         if isinstance(p, Var):
