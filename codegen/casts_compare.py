@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ..ir.dtypes import BOOL, DType
 from ..ir.program import Function, Op, Value, walk
+from ..ir.rounding import effective, parse_mode
 from ..ir.types import ScalarType
-from .casts_designs import DESIGNS, TITLES, Cast, CastProgram, print_design
+from .casts_designs import DESIGNS, NONZERO, TITLES, Cast, CastProgram, own_mode, print_design
 
 
 def carrier_of(dtype: DType) -> str:
@@ -44,8 +46,17 @@ def program_of(f: Function) -> CastProgram:
         sign = "" if whole.is_float else "signed" if whole.signed and whole is not BOOL else "unsigned"
         result = _plain(s.result.name)
         made[result] = dst
-        casts.append(Cast(result, name, src, dst, sign))
+        cast = Cast(result, name, src, dst, sign)
+        casts.append(replace(cast, mode=_mode(cast, s, s.result.type.dtype)))
     return CastProgram(f.name, tuple(params.items()), tuple(casts))
+
+
+def _mode(cast: Cast, s: Op, dst: DType) -> str:
+    """Return the mode a cast has to say."""
+    if dst is BOOL:
+        return NONZERO
+    own, mode = own_mode(cast), effective(parse_mode(s.attrs.get("mode", "none")), dst)
+    return mode if own and mode != own else ""
 
 
 def _plain(name: str) -> str:

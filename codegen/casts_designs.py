@@ -7,6 +7,10 @@
 
 What each design lacks is spelt out when it is printed: bridging conversions in 1, a word for the sign of a
 truncation in 3 and 4, two operations for f16 to bf16 and for index to float in 4.
+
+A rounding that is not the conversion's own (truncation to integers, to nearest even for floats) is an attribute of the
+operation that rounds, ``{rint}``. A cast to BOOL is no conversion of these: it compares with zero, which the mode
+``nonzero`` says (an operation of its own in 3 and 4). Integers clamp, in every design.
 """
 
 from __future__ import annotations
@@ -15,11 +19,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..ir.diagnostics import error
+from ..ir.rounding import ROUND_MODES
 
 #: Widths of the carriers; an index counts as 64 bits.
 WIDTHS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "index": 64, "f16": 16, "bf16": 16, "f32": 32}
 FLOATS = ("f16", "bf16", "f32")
 DESIGNS = (1, 2, 3, 4)
+#: The mode of casts to BOOL.
+NONZERO = "nonzero"
 TITLES = {
     1: "one cast, signed types", 2: "one cast, signless, sign as a word", 3: "category operations, sign as a word",
     4: "arith names",
@@ -28,13 +35,17 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Cast:
-    """``result = cast source``; ``sign`` is signed or unsigned, exactly when an integer or index is involved."""
+    """``result = cast source``; ``sign`` is signed or unsigned, exactly when an integer or index is involved.
+
+    ``mode``: the rounding where it is not the conversion's own, or ``nonzero`` for a comparison with zero (to i1).
+    """
 
     result: str
     source: str
     src: str
     dst: str
     sign: str = ""
+    mode: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,7 +75,27 @@ def check(p: CastProgram) -> None:
         if due != bool(c.sign) or c.sign not in ("", "signed", "unsigned"):
             reason = "the sign is given exactly when an integer or index is involved"
             raise error("TG004", f"a cast from {c.src} to {c.dst} with sign {c.sign!r}", reason=reason)
+        _check_mode(c)
         _define(known, c.result, c.dst)
+
+
+def own_mode(c: Cast) -> str:
+    """Return the rounding a conversion has without a word; empty for one that never rounds."""
+    if is_float(c.src):
+        return "" if c.dst == "f32" else "rint" if is_float(c.dst) else "trunc"
+    return "rint" if is_float(c.dst) else ""
+
+
+def _check_mode(c: Cast) -> None:
+    if not c.mode or (c.mode == NONZERO and c.dst == "i1"):
+        return
+    what, own = f"a cast from {c.src} to {c.dst} with mode {c.mode[:40]!r}", own_mode(c)
+    if c.mode not in ROUND_MODES or c.mode == "none":
+        words = ", ".join(m for m in ROUND_MODES if m != "none")
+        raise error("TG004", what, hint=f"one of {words}" + (f", {NONZERO}" if c.dst == "i1" else ""))
+    if c.mode == own or not own:
+        why = "it is the conversion's own" if own else "nothing is rounded"
+        raise error("TG004", what, reason=why, hint="leave it out")
 
 
 def _define(known: dict[str, str], name: str, t: str) -> None:
@@ -118,10 +149,10 @@ def _write1(c: Cast, signed: dict[str, str], bridged: set[str]) -> Iterator[str]
             yield f"%{source} = builtin.unrealized_conversion_cast %{c.source} : {own} to {wanted}"
     if c.dst == "index" and is_float(c.src):
         middle = _typed("i64", c.sign)
-        yield f"%{c.result}__{middle} = pto.cast %{source} : {wanted} -> {middle}"
+        yield f"%{c.result}__{middle} = pto.cast %{source}{_words(c.mode)} : {wanted} -> {middle}"
         yield f"%{c.result} = builtin.unrealized_conversion_cast %{c.result}__{middle} : {middle} to index"
     else:
-        yield f"%{c.result} = pto.cast %{source} : {wanted} -> {_typed(c.dst, c.sign)}"
+        yield f"%{c.result} = pto.cast %{source}{_words(c.mode)} : {wanted} -> {_typed(c.dst, c.sign)}"
 
 
 # -- designs 2 and 3 --------------------------------------------------------------------------------------------
@@ -129,11 +160,13 @@ def _write1(c: Cast, signed: dict[str, str], bridged: set[str]) -> Iterator[str]
 
 def _write2(c: Cast, signed: dict[str, str], bridged: set[str]) -> Iterator[str]:
     word = f" {c.sign}" if c.sign else ""
-    yield f"%{c.result} = pto.cast %{c.source}{word} : {c.src} -> {c.dst}"
+    yield f"%{c.result} = pto.cast %{c.source}{word}{_words(c.mode)} : {c.src} -> {c.dst}"
 
 
 def category(c: Cast) -> str:
     """Return the operation of design 3."""
+    if c.mode == NONZERO:
+        return NONZERO
     if is_float(c.src):
         return "ftof" if is_float(c.dst) else "ftoi"
     if is_float(c.dst):
@@ -146,21 +179,43 @@ def category(c: Cast) -> str:
 def _write3(c: Cast, signed: dict[str, str], bridged: set[str]) -> Iterator[str]:
     op = category(c)
     word = f" {c.sign}" if c.sign and op != "trunci" else ""
-    yield f"%{c.result} = pto.{op} %{c.source}{word}{_kept(op, c.sign)} : {c.src} -> {c.dst}"
+    yield f"%{c.result} = pto.{op} %{c.source}{word}{_words(_kept(op, c.sign), said(c))} : {c.src} -> {c.dst}"
+
+
+def said(c: Cast) -> str:
+    """Return the mode as designs 3 and 4 write it: their operations for ``nonzero`` need no word."""
+    return "" if c.mode == NONZERO else c.mode
 
 
 def _kept(op: str, sign: str) -> str:
     """The bits of a truncation do not depend on the sign; the word is kept for whoever reads on."""
-    return " {unsigned}" if op == "trunci" and sign == "unsigned" else ""
+    return sign if op in ("trunci", *COMPARISONS) and sign == "unsigned" else ""
+
+
+def _words(*words: str) -> str:
+    """Return the attributes of an operation."""
+    given = ", ".join(filter(None, words))
+    return f" {{{given}}}" if given else ""
 
 
 # -- design 4 ---------------------------------------------------------------------------------------------------
+
+
+#: Names in design 4 of comparing an integer, and a float (a NaN is not zero), with zero.
+COMPARISONS = ("cmpi_ne_zero", "cmpf_une_zero")
+
+
+def rounding_name(c: Cast) -> int:
+    """Return which operation of :func:`arith_names` rounds: the last, but to an index the first."""
+    return 0 if c.dst == "index" else -1
 
 
 def arith_names(c: Cast) -> tuple[tuple[str, str], ...]:
     """Return the operations of design 4 with the type each gives."""
     s = c.sign == "signed"
     match category(c):
+        case "nonzero":
+            return ((COMPARISONS[is_float(c.src)], c.dst),)
         case "itof":
             last = ("sitofp" if s else "uitofp", c.dst)
             return ((("index_cast" if s else "index_castui"), "i64"), last) if c.src == "index" else (last,)
@@ -183,9 +238,11 @@ def arith_names(c: Cast) -> tuple[tuple[str, str], ...]:
 def _write4(c: Cast, signed: dict[str, str], bridged: set[str]) -> Iterator[str]:
     source, src = c.source, c.src
     names = arith_names(c)
+    rounds = rounding_name(c) % len(names)
     for i, (op, dst) in enumerate(names):
         result = c.result if i == len(names) - 1 else f"{c.result}__via"
-        yield f"%{result} = pto.{op} %{source}{_kept(op, c.sign)} : {src} -> {dst}"
+        words = _words(_kept(op, c.sign), said(c) if i == rounds else "")
+        yield f"%{result} = pto.{op} %{source}{words} : {src} -> {dst}"
         source, src = result, dst
 
 

@@ -5,11 +5,23 @@ from __future__ import annotations
 import re
 
 from ..ir.diagnostics import Span, TileggError, error
-from .casts_designs import WIDTHS, Cast, CastProgram, arith_names, category, check, is_float
+from .casts_designs import (
+    COMPARISONS,
+    NONZERO,
+    WIDTHS,
+    Cast,
+    CastProgram,
+    arith_names,
+    category,
+    check,
+    is_float,
+    rounding_name,
+    said,
+)
 
 _HEAD = re.compile(r"func @(\w+)\((.*)\) \{")
 _PARAM = re.compile(r"%(\w+): (\w+)")
-_LINE = re.compile(r"%(\w+) = ([\w.]+) %(\w+)( signed| unsigned)?( \{unsigned\})? : (\w+) (?:->|to) (\w+)")
+_LINE = re.compile(r"%(\w+) = ([\w.]+) %(\w+)( signed| unsigned)?( \{\w+(?:, \w+)?\})? : (\w+) (?:->|to) (\w+)")
 _SIGNED = re.compile(r"([su])i(\d+)")
 
 
@@ -20,7 +32,9 @@ class _Line:
         if found is None:
             raise error("TG027", "not a cast", self.span)
         self.result, self.op, self.source, word, kept, self.src, self.dst = found.groups()
-        self.word, self.kept = (word or "").strip(), bool(kept)
+        words = (kept or "").strip(" {}").split(", ")
+        self.word, self.kept = (word or "").strip(), words[0] == "unsigned"
+        self.mode = ", ".join(words[1:] if self.kept else words)
 
     def fail(self, message: str) -> TileggError:
         return error("TG027", f"{self.op}: {message}", self.span)
@@ -66,9 +80,11 @@ def _read1(lines: list[_Line], types: dict[str, str]) -> list[Cast]:
             raise line.fail(f"%{line.source} is no {line.src}")
         types[line.result] = line.dst
         if line.op == "builtin.unrealized_conversion_cast":
+            if line.mode:
+                raise line.fail("only renames and takes no words")
             if line.dst == "index" and casts and casts[-1].result == line.source:
                 last = casts[-1]
-                casts[-1] = Cast(line.result, last.source, last.src, "index", last.sign)
+                casts[-1] = Cast(line.result, last.source, last.src, "index", last.sign, last.mode)
             else:
                 behind[line.result] = behind.get(line.source, (line.source, _signless(line.src)))
             continue
@@ -79,7 +95,7 @@ def _read1(lines: list[_Line], types: dict[str, str]) -> list[Cast]:
         sign = _sign(line.src) or _sign(line.dst)
         if not sign and not (is_float(src) and is_float(dst)):
             raise line.fail(f"{line.src} to {line.dst} has no sign")
-        casts.append(Cast(line.result, source, src, dst, sign))
+        casts.append(Cast(line.result, source, src, dst, sign, line.mode))
     return casts
 
 
@@ -87,15 +103,17 @@ def _read2(lines: list[_Line], types: dict[str, str]) -> list[Cast]:
     for line in lines:
         if line.op != "pto.cast" or line.kept:
             raise line.fail("this design has pto.cast only")
-    return [Cast(x.result, x.source, x.src, x.dst, x.word) for x in lines]
+    return [Cast(x.result, x.source, x.src, x.dst, x.word, x.mode) for x in lines]
 
 
 def _read3(lines: list[_Line], types: dict[str, str]) -> list[Cast]:
     casts = []
     for line in lines:
         sign = line.word or ("unsigned" if line.kept else "signed" if line.op == "pto.trunci" else "")
-        cast = Cast(line.result, line.source, line.src, line.dst, sign)
-        if line.src not in WIDTHS or line.dst not in WIDTHS or f"pto.{category(cast)}" != line.op:
+        mode = NONZERO if line.op == f"pto.{NONZERO}" else line.mode
+        cast = Cast(line.result, line.source, line.src, line.dst, sign, mode)
+        known = line.src in WIDTHS and line.dst in WIDTHS and said(cast) == line.mode
+        if not known or f"pto.{category(cast)}" != line.op:
             raise line.fail(f"does not convert {line.src} to {line.dst}")
         casts.append(cast)
     return casts
@@ -112,13 +130,15 @@ def _read4(lines: list[_Line], types: dict[str, str]) -> list[Cast]:
             first = line
             continue
         start = first if first is not None and first.result == line.source else line
-        names = [x.op.removeprefix("pto.") for x in ([start, line] if start is not line else [line])]
+        both = [start, line] if start is not line else [line]
+        names = [x.op.removeprefix("pto.") for x in both]
         first = None
         floats = is_float(start.src) and is_float(line.dst)
         unsigned = line.kept or not _UNSIGNED.isdisjoint(names)
         sign = "" if floats else "unsigned" if unsigned else "signed"
-        cast = Cast(line.result, start.source, start.src, line.dst, sign)
-        known = cast.src in WIDTHS and cast.dst in WIDTHS
+        mode = "".join(x.mode for x in both)
+        cast = Cast(line.result, start.source, start.src, line.dst, sign, NONZERO if names[0] in COMPARISONS else mode)
+        known = cast.src in WIDTHS and cast.dst in WIDTHS and said(cast) == mode == both[rounding_name(cast)].mode
         if not known or [n for n, _ in arith_names(cast)] != names or line.word:
             raise line.fail(f"does not convert {start.src} to {line.dst}")
         casts.append(cast)

@@ -1,15 +1,33 @@
 """Four ways to write scalar casts: every program reads back as itself from each of them."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from tilegg.codegen.casts_compare import comparison, comparison_text, program_of
-from tilegg.codegen.casts_designs import DESIGNS, WIDTHS, Cast, CastProgram, check, is_float, print_design
+from tilegg.codegen.casts_designs import (
+    DESIGNS,
+    WIDTHS,
+    Cast,
+    CastProgram,
+    check,
+    is_float,
+    own_mode,
+    print_design,
+)
 from tilegg.codegen.casts_reading import parse_design
 from tilegg.ir.diagnostics import TileggError
+from tilegg.ir.rounding import ROUND_MODES
 from tilegg.ir.text import parse
 
 TYPES = list(WIDTHS)
+
+
+def modes_of(cast):
+    """The modes a cast may say."""
+    own = own_mode(cast)
+    rounding = [m for m in ROUND_MODES if own and m not in ("none", own)]
+    return [*rounding, "nonzero"] if cast.dst == "i1" else rounding
 
 
 def random_program(rng):
@@ -19,7 +37,8 @@ def random_program(rng):
         source, src = rng.choice(known)
         dst = rng.choice([t for t in TYPES if t != src])
         sign = "" if is_float(src) and is_float(dst) else rng.choice(["signed", "unsigned"])
-        casts.append(Cast(f"v{i}", source, src, dst, sign))
+        cast = Cast(f"v{i}", source, src, dst, sign)
+        casts.append(replace(cast, mode=rng.choice(["", *modes_of(cast)])))
         known.append((f"v{i}", dst))
     return CastProgram("f", params, tuple(casts))
 
@@ -112,3 +131,81 @@ def f(x: pl.Scalar[pl.FP32], u: pl.Scalar[pl.UINT32], b: pl.Scalar[pl.BF16]):
         Cast("d", "b", "bf16", "f16"), Cast("g", "u", "i32", "i8", "signed"),
     )  # fmt: skip
     assert all(parse_design(print_design(p, d), d) == p for d in DESIGNS)
+
+
+def test_every_mode_of_every_cast_reads_back():
+    count = 0
+    for src in TYPES:
+        for dst in TYPES:
+            for sign in ("", "signed", "unsigned"):
+                if src == dst or (sign == "") != (is_float(src) and is_float(dst)):
+                    continue
+                cast = Cast("y", "x", src, dst, sign)
+                programs = [CastProgram("f", (("x", src),), (replace(cast, mode=m),)) for m in ["", *modes_of(cast)]]
+                count += len(programs)
+                for d in DESIGNS:
+                    texts = [print_design(p, d) for p in programs]
+                    # Whatever differs reads differently.
+                    assert len(set(texts)) == len(texts)
+                    assert [parse_design(t, d) for t in texts] == programs
+    assert count > 500
+
+
+@pytest.mark.parametrize(
+    "cast",
+    [
+        Cast("y", "x", "f32", "i8", "signed", "trunc"), Cast("y", "x", "f32", "i8", "signed", "none"),
+        Cast("y", "x", "f32", "i8", "signed", "nonzero"), Cast("y", "x", "f16", "f32", "", "floor"),
+        Cast("y", "x", "i32", "i8", "signed", "rint"), Cast("y", "x", "f32", "f16", "", "rint"),
+        Cast("y", "x", "i32", "f32", "signed", "nearest"), Cast("y", "x", "i32", "index", "signed", "floor"),
+    ],
+)  # fmt: skip
+def test_modes_that_say_nothing_or_too_much_are_refused(cast):
+    with pytest.raises(TileggError) as caught:
+        check(CastProgram("f", (("x", cast.src),), (cast,)))
+    assert caught.value.diagnostics[0].code == "TG004" and cast.mode in caught.value.diagnostics[0].message
+
+
+@pytest.mark.parametrize(
+    "design, line",
+    [
+        (1, "%y = pto.cast %x {trunc} : f32 -> si8"), (2, "%y = pto.cast %x signed {nearest} : f32 -> i8"),
+        (3, "%y = pto.nonzero %x unsigned {rint} : f32 -> i1"), (3, "%y = pto.ftoi %x unsigned {nonzero} : f32 -> i1"),
+        (4, "%y = pto.cmpf_une_zero %x {rint} : f32 -> i1"), (4, "%y = pto.cmpi_ne_zero %x : f32 -> i1"),
+        (4, "%y__via = pto.fptosi %x : f32 -> i64\n  %y = pto.index_cast %y__via {rint} : i64 -> index"),
+        (1, "%y = builtin.unrealized_conversion_cast %x {rint} : f32 to si8"),
+    ],
+)  # fmt: skip
+def test_modes_in_wrong_places_are_refused(design, line):
+    with pytest.raises(TileggError) as caught:
+        parse_design(f"func @f(%x: f32) {{\n  {line}\n}}\n", design)
+    assert caught.value.diagnostics[0].code in ("TG027", "TG004")
+
+
+MODES = """
+@pl.function
+def f(x: pl.Scalar[pl.FP32], n: pl.Scalar[pl.INT32], h: pl.Scalar[pl.FP16]):
+    a = pl.cast(x, pl.INT8, mode="rint")
+    b = pl.cast(x, pl.INT8, mode="trunc")
+    c = pl.cast(x, pl.BOOL)
+    d = pl.cast(n, pl.BOOL)
+    e = pl.cast(n, pl.FP32, mode="floor")
+    g = pl.cast(x, pl.FP16, mode="odd")
+    i = pl.cast(h, pl.FP32, mode="ceil")
+    j = pl.cast(x, pl.INDEX, mode="ceil")
+    return a, b, c, d, e, g, i, j
+"""
+
+
+def test_modes_of_a_function():
+    p = program_of(parse(MODES).functions[0])
+    assert [c.mode for c in p.casts] == ["rint", "", "nonzero", "nonzero", "floor", "odd", "", "ceil"]
+    texts = one, two, three, four = [print_design(p, d) for d in DESIGNS]
+    assert [parse_design(t, d) for t, d in zip(texts, DESIGNS)] == [p] * 4
+    assert "%a = pto.cast %x {rint} : f32 -> si8" in one and "%c = pto.cast %x {nonzero} : f32 -> ui1" in one
+    assert "%a = pto.cast %x signed {rint} : f32 -> i8" in two and "%b = pto.cast %x signed : f32 -> i8" in two
+    assert "%a = pto.ftoi %x signed {rint} : f32 -> i8" in three and "%d = pto.nonzero %n signed : i32 -> i1" in three
+    assert "%a = pto.fptosi %x {rint} : f32 -> i8" in four and "%d = pto.cmpi_ne_zero %n : i32 -> i1" in four
+    # 0.5 is not zero: no conversion to an integer of one bit.
+    assert "%c = pto.cmpf_une_zero %x" in four and "fptoui" not in four
+    assert "%j__via = pto.fptosi %x {ceil} : f32 -> i64\n  %j = pto.index_cast %j__via : i64 -> index" in four
