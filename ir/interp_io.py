@@ -221,10 +221,22 @@ def _dtype_error(who: str, dtype: DType, array: Arr) -> TileggError:
     )
 
 
+def _single(given: Any, dtype: DType, who: str) -> Any:
+    """Return the one element of a NumPy scalar or an array without axes as a Python number."""
+    if not isinstance(given, np.ndarray | np.generic) or given.ndim:
+        return given
+    array = np.asarray(given)
+    if array.dtype.name == ("uint8" if dtype.is_coded else "uint16" if dtype is BF16 else ""):
+        return decode(to_storage(array, dtype, who), dtype).item()
+    return array.item()
+
+
 def to_scalar(given: Any, dtype: DType, who: str = "the scalar") -> Any:
-    """Return a Python number of ``dtype``: floats are rounded to nearest even, integers must fit (TG030)."""
-    value = given.item() if isinstance(given, np.ndarray) and given.ndim == 0 else given
-    value = value.item() if isinstance(value, np.generic) else value
+    """Return a Python number of ``dtype``: floats are rounded to nearest even, integers must fit (TG030).
+
+    NumPy scalars and arrays without axes may be bit codes, as in :func:`to_storage`; Python numbers are numbers.
+    """
+    value = _single(given, dtype, who)
     if not isinstance(value, int | float):
         raise error("TG030", f"{who} should be a number of type {dtype.name}, got a {type(given).__name__}")
     if dtype.is_float or dtype is BOOL:

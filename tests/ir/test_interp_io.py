@@ -83,6 +83,32 @@ class TestElements:
         assert to_scalar(np.array(7), INT8) == 7
         assert to_scalar(3.0, INDEX) == 3
         assert to_scalar(1, BOOL) is True
+
+    @pytest.mark.parametrize("wrap", [lambda x: x, np.asarray])
+    def test_scalars_as_bit_codes(self, wrap):
+        """NumPy scalars and arrays without axes are read as arrays are, Python numbers as numbers."""
+        assert to_scalar(wrap(np.uint16(0x3FC0)), BF16) == 1.5
+        assert to_scalar(wrap(ml_dtypes.bfloat16(1.5)), BF16) == 1.5
+        assert to_scalar(wrap(np.uint8(0x3C)), FP8E4M3FN) == 1.5
+        assert to_scalar(wrap(ml_dtypes.float8_e4m3fn(1.5)), FP8E4M3FN) == 1.5
+        assert to_scalar(wrap(np.uint8(3)), FP4) == 1.5
+        assert to_scalar(wrap(ml_dtypes.bfloat16(1.5)), FP32) == 1.5
+        assert to_scalar(wrap(np.float32(1.5)), BF16) == 1.5
+        assert to_scalar(wrap(np.uint16(0x3FC0)), FP32) == 0x3FC0
+        assert to_scalar(56.0, BF16) == 56.0 and to_scalar(56, FP8E4M3FN) == 56.0
+        with pytest.raises(TileggError, match="one element per byte"):
+            to_scalar(wrap(np.uint8(16)), FP4)
+
+    def test_scalars_of_files(self, tmp_path):
+        k = Kernel(x=scalar(BF16), y=scalar(FP8E4M3FN))
+        f = k.returns(k("scalar.cast", k.p_x, dtype=FP32), k("scalar.cast", k.p_y, dtype=FP32))
+        codes = {"x": np.uint16(0x3FC0), "y": np.uint8(0x3C)}
+        floats = {"x": np.array(1.5, ml_dtypes.bfloat16), "y": np.array(1.5, ml_dtypes.float8_e4m3fn)}
+        for given in (codes, floats, {"x": 1.5, "y": 1.5}):
+            assert run(f, given) == {"return_0": 1.5, "return_1": 1.5}
+        for given in (codes, floats):
+            np.savez(tmp_path / "x.npz", **given)
+            assert run(f, read_npz(tmp_path / "x.npz")) == {"return_0": 1.5, "return_1": 1.5}
         for value, dtype in ((300, INT8), (1.5, INT32), (float("nan"), INT32), ("3", INT32), (None, FP32)):
             with pytest.raises(TileggError) as caught:
                 to_scalar(value, dtype)
