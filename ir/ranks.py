@@ -60,6 +60,7 @@ def run_ranks(
     trace: bool = False,
     undefined: str = "report",
     calls: int = 1,
+    descending: bool = False,
     max_steps: int = MAX_STEPS,
 ) -> RankResult:
     """Run a function on ``ranks`` ranks and return what they leave behind.
@@ -73,7 +74,8 @@ def run_ranks(
     window elements, or ``"allow"`` them (for programs that load whole blocks and mask afterwards); they give poison
     either way. ``dims``: values of dynamic dimensions; a
     dimension that only signal windows have is the number of ranks. ``calls``: how often every rank calls the function,
-    one call right after the other on the same windows and tensors; the results are those of the last. ``max_steps``:
+    one call right after the other on the same windows and tensors; the results are those of the last.
+    ``descending``: the blocks of a rank, which run one after the other, start with the last one. ``max_steps``:
     statements each rank may execute.
 
     Raises TG030 when the inputs do not fit, TG040 for an unknown schedule or memory model. What goes wrong during the
@@ -81,7 +83,7 @@ def run_ranks(
     """
     world, finish = prepare(
         program, ranks, inputs, function=function, dims=dims, memory=memory, trace=trace, undefined=undefined,
-        calls=calls, max_steps=max_steps,
+        calls=calls, descending=descending, max_steps=max_steps,
     )  # fmt: skip
     world.run(as_schedule(schedule), PERFORM, ARRIVE, OTHER)
     return finish(world)
@@ -98,6 +100,7 @@ def prepare(
     trace: bool = False,
     undefined: str = "report",
     calls: int = 1,
+    descending: bool = False,
     max_steps: int = MAX_STEPS,
 ) -> tuple[World, Finish]:
     """Return a run that has not started, and what makes its result; arguments and errors as of :func:`run_ranks`."""
@@ -109,16 +112,16 @@ def prepare(
     codes = _compile((program,) if isinstance(program, Function) else program.functions)
     space = Memory(ranks)
     run = _run_host if isinstance(program, Program) and level_of(f) == HOST else _run_kernels
-    setup = run(program, f, codes, space, inputs, dict(dims or {}), (max_steps, calls))  # type: ignore[arg-type]
+    setup = run(program, f, codes, space, inputs, dict(dims or {}), (max_steps, calls, descending))  # type: ignore[arg-type]
     programs, finish = setup
     return World(space, programs, model=memory, trace=trace, undefined=undefined), finish
 
 
 def _run_kernels(
     program: Program | Function, f: Function, codes: dict[str, RankCode], space: Memory, inputs: Inputs,
-    dims: dict[str, int], limits: tuple[int, int],
+    dims: dict[str, int], limits: tuple[int, int, bool],
 ) -> tuple[list[Rank], Finish]:  # fmt: skip
-    """Prepare one kernel on every rank; ``limits``: statements and calls of each."""
+    """Prepare one kernel on every rank; ``limits``: statements, calls, block order of each."""
     setups = _bind(f, space.ranks, inputs, dims, space, program)
     programs = [_program(codes[f.name], codes, s, *limits) for s in setups]
 
@@ -134,16 +137,16 @@ def _run_kernels(
 
 def _run_host(
     program: Program, f: Function, codes: dict[str, RankCode], space: Memory, inputs: Inputs, dims: dict[str, int],
-    limits: tuple[int, int],
+    limits: tuple[int, int, bool],
 ) -> tuple[list[Rank], Finish]:  # fmt: skip
     """Run a host function and prepare its tasks; its inputs are given once, its outputs are the only element."""
-    max_steps, calls = limits
+    max_steps, calls, descending = limits
     values, names = bind_inputs(f, _inputs_of(inputs, 0, 1), dims)
     try:
         host = run_host(program, f, codes, values, names, space, max_steps)
     except MEANING_ERRORS as problem:
         raise error("TG032", f"{f.name} cannot be evaluated", f.span, reason=str(problem)[:200]) from problem
-    machines = [RankMachine(codes, max_steps, r, space.ranks) for r in range(space.ranks)]
+    machines = [RankMachine(codes, max_steps, r, space.ranks, descending) for r in range(space.ranks)]
 
     def finish(world: World) -> RankResult:
         slices = {name: [w.on(r) for r in range(space.ranks)] for name, w in host.windows.items()}
@@ -166,8 +169,8 @@ class _Setup:
     windows: dict[str, Arr]
 
 
-def _program(code: RankCode, codes: Mapping[str, RankCode], s: _Setup, budget: int, calls: int) -> Rank:
-    machine = RankMachine(codes, budget, s.rank, s.ranks)
+def _program(code: RankCode, codes: Mapping[str, RankCode], s: _Setup, budget: int, calls: int, down: bool) -> Rank:
+    machine = RankMachine(codes, budget, s.rank, s.ranks, down)
     if calls == 1:
         return code.start(machine, s.values, s.names)
     return _repeated([code.start(machine, s.values, s.names) for _ in range(calls)])

@@ -20,12 +20,18 @@ _MARKERS = frozenset({"system.fence", "system.cacheinvalid"})
 
 
 class RankMachine(Machine):
-    """The state of one rank: which rank of how many, and the waits its running task has deferred."""
+    """The state of one rank: which rank of how many, and the waits its running task has deferred.
 
-    __slots__ = ("deferred",)
+    ``descending``: the blocks of a launch run from the last to the first.
+    """
 
-    def __init__(self, functions: Mapping[str, Code], budget: int, rank: int, ranks: int) -> None:
+    __slots__ = ("deferred", "descending")
+
+    def __init__(
+        self, functions: Mapping[str, Code], budget: int, rank: int, ranks: int, descending: bool = False
+    ) -> None:
         super().__init__(functions, budget)
+        self.descending = descending
         self.rank, self.ranks = rank, ranks
         self.deferred: list[Request] = []
 

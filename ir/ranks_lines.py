@@ -260,6 +260,8 @@ class _Lines:
             wanted = numbers(frame)
             frame[turns] = iter(wanted)
             if saved is not None:
+                if machine.descending:
+                    frame[turns] = reversed(wanted)
                 frame[saved] = machine.block, machine.blocks
                 machine.blocks = wanted.stop
             return out.at if turn(machine, frame) is None else None
@@ -332,11 +334,10 @@ class _Lines:
         self._place(after)
 
     def _scope(self, s: Scope, around: _Around) -> None:
-        found = _SPMD.search(s.header)
-        if found is None:
+        text = launched(s.header)
+        if text is None:
             self._block(s.body, around)
             return
-        text = found.group(1)
         number = Const(int(text)) if text.isdigit() else Value(text, scalar())
         count, header, span = fetch_one(self.code, number, s.span), s.header, s.span
 
@@ -354,6 +355,12 @@ class _Lines:
             outer=saved if around.outer is None else around.outer,
         )
         self._repeat(numbers, s.body, inside, _Ends(_Label(), _Label(), self.code.constant(None), saved))
+
+
+def launched(header: str) -> str | None:
+    """Return how many blocks a scope runs, as its header writes it; ``None`` for a scope that is no launch."""
+    found = _SPMD.search(header)
+    return None if found is None else found.group(1)
 
 
 def _args(carried: tuple[Carried, ...]) -> tuple[Value, ...]:

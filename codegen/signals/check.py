@@ -14,6 +14,7 @@ from ...ir.program import Function, Program
 from ...ir.ranks_events import format_schedule
 from ...ir.ranks_flow import suspending
 from ...ir.ranks_schedule import Schedule, schedules
+from .blocks import in_both_orders, splits
 from .cells import Graph, build, dynamic, uses_of
 from .classes import ORDER
 from .explore import choices_of, search
@@ -58,18 +59,28 @@ def check_signals(
     marks = influences(program) if functions else frozenset()
     parts: list[Part] = []
     unlike: list[str] = []
+    turns: list[str] = []
+    several = bool(functions) and splits(program)
+
+    def one(f: Function, setting: Setting) -> tuple[Part, tuple[str, ...]]:
+        def check(s: Setting) -> Part:
+            return _sized(program, f, s, dims or {}, (marks, budget, schedule_count))
+
+        return in_both_orders(check, setting) if several else (check(setting), ())
+
     for f in functions:
-        made = [
-            _sized(program, f, setting, dims or {}, (marks, budget, schedule_count))
-            for n in (ranks if ranks is not None else rank_counts(program, f))
-            for setting in _settings(program, f, n, dims or {}, marks, calls)
-        ]
+        made = []
+        for n in ranks if ranks is not None else rank_counts(program, f):
+            for setting in _settings(program, f, n, dims or {}, marks, calls):
+                part, order = one(f, setting)
+                made.append(part)
+                turns += order
         if ranks is None:
             made, said = fitting(program, f, made)
             unlike += said
         parts += made
     checked = tuple(p.summary for p in parts if p.summary is not None)
-    limits = (*_limits(functions, marks, checked), *dict.fromkeys(unlike))
+    limits = (*_limits(functions, marks, checked), *dict.fromkeys((*unlike, *turns)))
     assumed = [f"{w} is filled on every rank before any rank starts" for w in _windows(p.filled for p in parts)]
     assumed += [f"{w} is zero again whenever the program starts" for w in _windows(p.left for p in parts)]
     return SignalReport(merged(x for p in parts for x in p.findings), checked, limits, tuple(assumed))

@@ -15,7 +15,8 @@ from .classes import CLASSES
 class Setting:
     """Of what a run is made: function, number of ranks, values of dynamic sizes, number of the input sample.
 
-    ``calls``: how often every rank calls the function, without anything in between.
+    ``calls``: how often every rank calls the function, without anything in between. ``descending``: the blocks of a
+    rank run from the last to the first.
     """
 
     function: str
@@ -23,6 +24,7 @@ class Setting:
     dims: tuple[tuple[str, int], ...] = ()
     sample: int = 0
     calls: int = 1
+    descending: bool = False
 
 
 #: The ``k``-th event of a rank, counted from 0.
@@ -60,6 +62,7 @@ class Witness:
         return {
             "function": s.function, "ranks": s.ranks, "dims": dict(s.dims), "sample": s.sample, "calls": s.calls,
             "memory": self.memory, "schedule": self.schedule, "shows": self.expect.kind,
+            **({"blocks": "descending"} if s.descending else {}),
         }  # fmt: skip
 
 
@@ -102,6 +105,7 @@ class SignalFinding:
             w = self.witness
             schedule = w.schedule if len(w.schedule) <= 300 else w.schedule[:300] + " ..."
             twice = f", {w.setting.calls} calls" if w.setting.calls > 1 else ""
+            twice += ", blocks in descending order" if w.setting.descending else ""
             notes.append(f"witness on {w.setting.ranks} ranks{twice}: {schedule or 'any schedule'}")
         return Diagnostic(
             self.code, self.message, places[0] if places else None, self.reason, self.hint, notes=tuple(notes)

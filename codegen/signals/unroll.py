@@ -111,7 +111,7 @@ def unroll(
     f = program.function(setting.function)
     world, _ = prepare(
         program, setting.ranks, inputs_for(f, setting), function=f.name, dims=dict(setting.dims), trace=True,
-        undefined="allow", calls=setting.calls,
+        undefined="allow", calls=setting.calls, descending=setting.descending,
     )  # fmt: skip
     limited = _Turns(2 * budget) if schedule is None else _Budget(schedule, 2 * budget)
     if relaxed:

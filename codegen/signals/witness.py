@@ -108,6 +108,7 @@ def replay(program: Program, finding: SignalFinding) -> Replay:
         result = run_ranks(
             program, w.setting.ranks, inputs_for(f, w.setting), schedule=w.schedule, function=f.name,
             dims=dict(w.setting.dims), memory=w.memory, trace=True, undefined="allow", calls=w.setting.calls,
+            descending=w.setting.descending,
         )  # fmt: skip
     except TileggError:
         return Replay(False, None)
