@@ -9,6 +9,7 @@ from ..dtypes import BOOL, INDEX, UINT8, DType
 from ..op import Call
 from ..program import Const, Value, Verbatim
 from ..types import Dim, ScalarType, TensorType, TileType, Type, scalar, shape_text, tile, with_dtype
+from ._literals import require_literal
 
 
 def dim_of(operand: Any) -> Dim:
@@ -251,8 +252,18 @@ def scalar_compare(call: Call) -> Type:
     return scalar(BOOL)
 
 
-def common_dtype(call: Call, i: int, j: int) -> DType:
-    """Return the one dtype two scalar operands compute in: the wider of signed integers; INDEX mixes with any."""
+def common_dtype(call: Call, i: int, j: int, patterns: bool = False) -> DType:
+    """Return the one dtype two scalar operands compute in: the wider of signed integers; INDEX mixes with any.
+
+    Literals adapt, if they can (TG011); ``patterns``: also bit patterns of the dtype's width.
+    """
+    dtype = _common(call, i, j)
+    for k in (i, j):
+        require_literal(call, k, dtype, patterns)
+    return dtype
+
+
+def _common(call: Call, i: int, j: int) -> DType:
     a, b = call.type(i), call.type(j)
     for t in (a, b):
         if not isinstance(t, ScalarType):

@@ -8,6 +8,7 @@ from ..dtypes import BOOL, DTYPES, DType
 from ..op import Call, ResultRule
 from ..program import Const
 from ..types import PtrType, ScalarType, Type, scalar
+from ._literals import require_literal
 from ._result import common_dtype
 
 SIGNED = ("INT8", "INT16", "INT32", "INT64")
@@ -41,6 +42,11 @@ def binary(call: Call) -> Type:
     return scalar(require_listed(call, common_dtype(call, 0, 1)))
 
 
+def bitwise(call: Call) -> Type:
+    """As ``binary``; literals may be bit patterns: ``x & 0xFFFFFFFF`` of an INT32."""
+    return scalar(require_listed(call, common_dtype(call, 0, 1, patterns=True)))
+
+
 def comparison(call: Call) -> Type:
     """Two scalars of one listed dtype -> BOOL."""
     require_listed(call, common_dtype(call, 0, 1))
@@ -61,6 +67,8 @@ def same(count: int) -> ResultRule:
         for d in typed:
             if d is not typed[0]:
                 call.fail("TG007", f"operands have dtypes {typed[0].name} and {d.name}", hint="cast one first")
+        for i in range(count):
+            require_literal(call, i, typed[0])
         return scalar(require_listed(call, typed[0]))
 
     return rule

@@ -15,6 +15,7 @@ from ..op import AnyValue, Call, Dims, DTypeAttr, Notify, Placement, Scalar, Ten
 from ..placement import SHARED
 from ..program import Value
 from ..types import CONTEXT, POINTER, ScalarType, TensorType, Type, scalar, shape_text
+from ._literals import require_literal
 from ._result import dims_of
 from .distributed_rules import constant, only_peer, require_inside, require_integer, require_positive, require_rank
 from .memory import _index
@@ -105,6 +106,7 @@ def _notify(call: Call) -> None:
     require_rank(call, call.operands[2], len(call.type(0).shape), "offsets")
     if not isinstance(call.type(3), ScalarType):
         call.fail("TG006", f"value must be a scalar, got {call.type(3) or 'a list'}")
+    require_literal(call, 3, call.type(0).dtype)
 
 
 @op(
@@ -122,6 +124,7 @@ def _wait(call: Call) -> None:
     require_rank(call, call.operands[1], len(call.type(0).shape), "offsets")
     if not isinstance(call.type(2), ScalarType):
         call.fail("TG006", f"expected must be a scalar, got {call.type(2) or 'a list'}")
+    require_literal(call, 2, call.type(0).dtype)
 
 
 @op(

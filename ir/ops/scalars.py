@@ -31,7 +31,7 @@ from ..op import Call, Scalar, op
 from ..types import ScalarType, Type, scalar
 from ._result import common_dtype
 from ._scalar_facts import common_bits, modulus, quotient, remainder, shifted_right
-from ._scalar_result import INTEGERS, NUMBERS, binary, comparison, dtype_at, require_listed, unary
+from ._scalar_result import INTEGERS, NUMBERS, binary, bitwise, comparison, dtype_at, require_listed, unary
 
 FAMILY = "scalar"
 
@@ -202,7 +202,7 @@ def not_(value: Scalar) -> Any:
 _BITS = (*INTEGERS, "BOOL")
 
 
-@op("scalar.bit_and", result=binary, family=FAMILY, scalar=plain("A", _BITS, any="and"))
+@op("scalar.bit_and", result=bitwise, family=FAMILY, scalar=plain("A", _BITS, any="and"))
 def bit_and(lhs: Scalar, rhs: Scalar) -> Any:
     """Bitwise and."""
     return lhs & rhs
@@ -211,13 +211,13 @@ def bit_and(lhs: Scalar, rhs: Scalar) -> Any:
 bit_and.facts(common_bits)
 
 
-@op("scalar.bit_or", result=binary, family=FAMILY, scalar=plain("A", _BITS, any="or"))
+@op("scalar.bit_or", result=bitwise, family=FAMILY, scalar=plain("A", _BITS, any="or"))
 def bit_or(lhs: Scalar, rhs: Scalar) -> Any:
     """Bitwise or."""
     return lhs | rhs
 
 
-@op("scalar.bit_xor", result=binary, family=FAMILY, scalar=plain("A", _BITS, any="xor"))
+@op("scalar.bit_xor", result=bitwise, family=FAMILY, scalar=plain("A", _BITS, any="xor"))
 def bit_xor(lhs: Scalar, rhs: Scalar) -> Any:
     """Bitwise exclusive or."""
     return lhs ^ rhs

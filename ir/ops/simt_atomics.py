@@ -17,6 +17,7 @@ from ..op import Call, Env, Pointer, Scalar, Word, op
 from ..pointers import Pointer as Memory
 from ..program import Const
 from ..types import Type, scalar
+from ._literals import require_literal
 from ._scalar_result import dtype_at, pointer_at, require_listed
 from .simt_memory import L2_STORE
 
@@ -34,7 +35,7 @@ def _record(name: str, types: tuple[str, ...]) -> Classification:
     )
 
 
-def _type(operands: int) -> Any:
+def _type(operands: int, patterns: bool = False) -> Any:
     def rule(call: Call) -> Type:
         t = pointer_at(call, 0, ("gm", "ub"))
         require_listed(call, t.dtype)
@@ -43,6 +44,7 @@ def _type(operands: int) -> Any:
         for i in range(1, 1 + operands):
             if dtype_at(call, i) is not t.dtype and not isinstance(call.operands[i], Const):
                 call.fail("TG007", f"a {dtype_at(call, i).name} meets {t.dtype.name} elements", hint="cast it first")
+            require_literal(call, i, t.dtype, patterns)
         if call.attr("l2cache") not in ("", *L2_STORE):
             hint = f"one of {', '.join(L2_STORE)}"
             call.fail("TG058", f"unknown l2cache policy {call.attr('l2cache')!r}", hint=hint)
@@ -86,7 +88,8 @@ def _atomic(name: str, types: tuple[str, ...], doc: str, update: Update) -> None
         return in_turns(ptr, env, update, value)
 
     meaning.__doc__ = doc
-    op(f"pto.{name}", result=_type(1), family=FAMILY, effect="write", target_defined="the order of threads",
+    bits = name.removeprefix("atomic_") in ("and", "or", "xor")
+    op(f"pto.{name}", result=_type(1, bits), family=FAMILY, effect="write", target_defined="the order of threads",
        scalar=_record(name, types))(meaning)  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from ..op import Call, DTypeAttr, Env, Int, Pointer, Scalar, Word, op
 from ..pointers import Pointer as Memory
 from ..program import Const
 from ..types import PtrType, Type, scalar
+from ._literals import require_literal
 from ._scalar_result import FLOATS, SIGNED, UNSIGNED, dtype_at, pointer_at
 
 FAMILY = "scalar memory operations"
@@ -64,6 +65,7 @@ def _stored(call: Call, t: PtrType) -> None:
     _index(call, 2)
     if value is not t.dtype and value.packed_of != t.dtype.name and not isinstance(call.operands[0], Const):
         call.fail("TG007", f"a {value.name} is stored where {t.dtype.name} elements are", hint="cast it first")
+    require_literal(call, 0, t.dtype)
 
 
 def _load_in(*spaces: str) -> Any:
