@@ -54,7 +54,7 @@ def is_assembly(name: str, text: str) -> bool:
 
 
 def assembly(text: str, name: str) -> Any:
-    """Return the verified module of an assembly text; raises TG027 and TG023."""
+    """Return the verified module of an assembly text; raises TG027, TG023, TG055 and TG056."""
     from ..codegen.pto.api import parse_pto, verify_pto
 
     module = parse_pto(text, name)

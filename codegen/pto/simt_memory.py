@@ -28,7 +28,7 @@ from .conditions import fail
 from .elements import spell
 from .scalars import parse_pointer_type
 from .simt import check_type, parse_sign, sign_word
-from .simt_scopes import ENTRY, in_threads, simt_scope
+from .simt_scopes import ENTRY, before_threads, in_threads
 from .types import PtrType
 
 _INDEX = IndexType()
@@ -273,8 +273,7 @@ class SimtLaunchOp(PtoOp):
         return cls.create(operands=[*sizes, *given], properties={"callee": callee}, attributes=attributes)
 
     def verify_(self) -> None:
-        if simt_scope(self) is not None:
-            fail("stands in SIMT code; threads are started from outside of it")
+        before_threads(self, "; threads are started from outside of it")
         table: Operation | None = self.parent_op()
         while table is not None and not table.has_trait(SymbolTable):
             table = table.parent_op()
@@ -328,8 +327,7 @@ class SectionSimtOp(PtoOp):
         assert isinstance(self.sizes, StringAttr)
         if "0" in self.sizes.data.split(", "):
             fail(f"there are no threads in <<<{self.sizes.data}>>>")
-        if simt_scope(self) is not None:
-            fail("stands in SIMT code")
+        before_threads(self)
 
 
 @irdl_op_definition

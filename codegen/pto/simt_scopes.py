@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from xdsl.ir import Operation
-
-from .conditions import fail
+from xdsl.utils.exceptions import VerifyException
 
 ENTRY = "pto.simt_entry"
 SECTION = "pto.section.simt"
+
+
+class MisplacedError(VerifyException):
+    """An operation in the wrong domain; ``code`` is that of the language's own check, TG055 or TG056."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 def simt_scope(op: Operation) -> Operation | None:
@@ -21,6 +28,13 @@ def simt_scope(op: Operation) -> Operation | None:
 
 
 def in_threads(op: Operation) -> None:
-    """Raise unless the operation stands in SIMT code."""
+    """Raise unless the operation stands in SIMT code (TG055)."""
     if simt_scope(op) is None:
-        fail("stands outside of SIMT code: it needs a function marked pto.simt_entry, or pto.section.simt")
+        message = "stands outside of SIMT code: it needs a function marked pto.simt_entry, or pto.section.simt"
+        raise MisplacedError(message, "TG055")
+
+
+def before_threads(op: Operation, why: str = "") -> None:
+    """Raise when the operation stands in SIMT code (TG056)."""
+    if simt_scope(op) is not None:
+        raise MisplacedError(f"stands in SIMT code{why}", "TG056")

@@ -12,6 +12,7 @@ from .archchecks import branch, check_elements
 from .base import PtoOp
 from .dps import DpsOp
 from .printing import span_of
+from .simt_scopes import MisplacedError
 
 #: After this many findings the rest of a module is not looked at.
 LIMIT = 20
@@ -44,7 +45,8 @@ def verify_pto(module: ModuleOp, arch: str | None = None) -> None:
     """Check a module as :func:`verify_module` does.
 
     Raises:
-        TileggError: TG023, with the message and location of each finding.
+        TileggError: TG023, or TG055 and TG056 for a place in or outside of SIMT code, with the message and location
+            of each finding.
     """
     found = verify_module(module, arch)
     if found:
@@ -65,7 +67,8 @@ def _check_op(op: Operation, arch: str | None, visible: set[SSAValue], found: li
             op.verify_arch(arch)
     except VerifyException as problem:
         message = f"{op.name}: {str(problem).strip()}"
-        found.append(Diagnostic("TG023", message, span_of(op.location)))
+        code = problem.code if isinstance(problem, MisplacedError) else "TG023"
+        found.append(Diagnostic(code, message, span_of(op.location)))
     for region in op.regions:
         for block in region.blocks:
             _check_block(block, arch, visible, found)

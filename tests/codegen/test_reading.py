@@ -107,8 +107,10 @@ def memory_after(program, name):
 @pytest.mark.parametrize("name", WRONG)
 def test_what_the_assembler_refuses_is_refused(name):
     text, why = WRONG[name]
-    with pytest.raises(TileggError, match=r"TG02[37]") as problem:
+    with pytest.raises(TileggError, match=r"TG02[37]|TG05[56]") as problem:
         module(text)
+    code = {"outside of SIMT": "TG055", "threads are started": "TG056"}.get(why, "TG02")
+    assert problem.value.diagnostics[0].code.startswith(code)
     assert why in str(problem.value), str(problem.value)
     assert problem.value.diagnostics[0].span is not None
 
