@@ -110,14 +110,7 @@ def _signals(program: Program, args: Namespace, console: Console) -> SignalRepor
 
 
 def _signal_problems(report: SignalReport | None) -> list[Diagnostic]:
-    if report is None:
-        return []
-    from dataclasses import replace
-
-    # Nothing is known to be wrong with what could not be unrolled.
-    return [
-        replace(d, severity="warning") if d.code == "TG074" else d for d in report.diagnostics()
-    ]
+    return [] if report is None else report.diagnostics()
 
 
 def _checked(report: SignalReport | None, ok: bool) -> str:

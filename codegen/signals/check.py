@@ -18,6 +18,7 @@ from .blocks import in_both_orders, splits
 from .cells import Graph, build, dynamic, uses_of
 from .classes import ORDER
 from .explore import choices_of, search
+from .failing import told
 from .fitting import Part, fitting
 from .hangs import hangs
 from .lines import line_faults
@@ -78,7 +79,7 @@ def check_signals(
         if ranks is None:
             made, said = fitting(program, f, made)
             unlike += said
-        parts += made
+        parts += told(program, made)
     checked = tuple(p.summary for p in parts if p.summary is not None)
     limits = (*_limits(functions, marks, checked), *dict.fromkeys((*unlike, *turns)))
     assumed = [f"{w} is filled on every rank before any rank starts" for w in _windows(p.filled for p in parts)]
@@ -94,7 +95,7 @@ def _sized(
     program: Program, f: Function, setting: Setting, dims: Mapping[str, int], how: tuple[frozenset[str], int, int]
 ) -> Part:
     """Check a setting; where nobody gave a size and the program does not run with one, try the next."""
-    part = _Check(program, setting, *how).part()
+    part, alike = _Check(program, setting, *how).part(), True
     for each in PER_RANK[1:]:
         names = tuple(sorted(sizes(program, f, setting.ranks, dims, each).items()))
         if names == setting.dims or not any(x.word == "unchecked" for x in part.findings):
@@ -102,7 +103,8 @@ def _sized(
         other = _Check(program, replace(setting, dims=names), *how).part()
         if not any(x.word == "unchecked" for x in other.findings):
             return other
-    return part
+        alike = alike and [x.message for x in other.findings] == [x.message for x in part.findings]
+    return replace(part, alike=alike)
 
 
 def _size(name: str, value: int, ranks: int) -> str:

@@ -15,7 +15,8 @@ class Part:
     """The check of one setting.
 
     ``idle``: how many ranks have nothing to do. ``full``: the budget ran out. ``filled`` and ``left``: windows that
-    must be filled, and signals that must be zero, when the program starts.
+    must be filled, and signals that must be zero, when the program starts. ``alike``: with all sizes that were tried in
+    place of unknown ones the findings were the same.
     """
 
     ranks: int
@@ -25,6 +26,7 @@ class Part:
     full: bool = False
     filled: frozenset[str] = frozenset()
     left: frozenset[str] = frozenset()
+    alike: bool = True
 
 
 def fitting(program: Program, f: Function, parts: Sequence[Part]) -> tuple[list[Part], list[str]]:

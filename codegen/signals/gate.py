@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ...ir.diagnostics import Diagnostic, TileggError
 from ...ir.distributed_checks import distributed_problems
@@ -31,9 +30,9 @@ def require_clean(
     from .check import check_signals
 
     report = check_signals(program, ranks)
-    wrong = [f.diagnostic() for f in report.findings if f.word != "unchecked"]
+    wrong = [f.diagnostic() for f in report.findings if f.wrong]
     if not wrong and source is not None and source is not program and places_markers(source):
         wrong = [f.diagnostic() for f in check_signals(source, ranks).findings if f.word in _MARKERS]
     if wrong:
         raise TileggError(*wrong)
-    return [replace(f.diagnostic(), severity="warning") for f in report.findings]
+    return report.diagnostics()

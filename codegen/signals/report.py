@@ -71,7 +71,8 @@ class SignalFinding:
     """One fault: its class, the ranks, cells and statements it concerns (the first statement is to blame).
 
     ``notes`` name the other statements and the path that is missing. ``spans`` overrides the statements' places where
-    control flow is to blame.
+    control flow is to blame. ``certain``: of an ``unchecked`` one, that the statement fails whatever the inputs, on
+    every number of ranks that was looked at.
     """
 
     word: str
@@ -85,6 +86,12 @@ class SignalFinding:
     notes: tuple[str, ...] = ()
     spans: tuple[Span, ...] = ()
     witness: Witness | None = None
+    certain: bool = False
+
+    @property
+    def wrong(self) -> bool:
+        """True for a fault of the program; else it could not be checked, and nothing is known to be wrong."""
+        return self.word != "unchecked" or self.certain
 
     @property
     def code(self) -> str:
@@ -97,7 +104,7 @@ class SignalFinding:
         return tuple(dict.fromkeys(found))
 
     def diagnostic(self) -> Diagnostic:
-        """Return the finding as a diagnostic at its first place."""
+        """Return the finding as a diagnostic at its first place, a warning where nothing is known to be wrong."""
         places = self.places()
         notes = list(self.notes)
         notes += [f"also {p}" for p in places[1:4]]
@@ -108,7 +115,8 @@ class SignalFinding:
             twice += ", blocks in descending order" if w.setting.descending else ""
             notes.append(f"witness on {w.setting.ranks} ranks{twice}: {schedule or 'any schedule'}")
         return Diagnostic(
-            self.code, self.message, places[0] if places else None, self.reason, self.hint, notes=tuple(notes)
+            self.code, self.message, places[0] if places else None, self.reason, self.hint, notes=tuple(notes),
+            severity="error" if self.wrong else "warning",
         )
 
     def to_json(self) -> dict[str, Any]:

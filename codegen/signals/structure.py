@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ...ir.diagnostics import Span
 from ...ir.op import OPS
 from ...ir.program import (
     Block,
@@ -134,6 +135,29 @@ def influences(program: Program) -> frozenset[str]:
             elif any(_talks(b) for b in inner_blocks(s)):
                 out |= d.control.get(id(s), frozenset())
     return out
+
+
+def deciding(program: Program, place: Span, statement: Op | None) -> list[tuple[Op, frozenset[str]]]:
+    """Return a statement of the program, or else all operations at a place, with what decides each.
+
+    That are the marks of its operands and of the control flow around it. The rank is left out: it takes every value.
+    """
+    out: list[tuple[Op, frozenset[str]]] = []
+    for f in program.functions:
+        d = dependence(f)
+        for s, outer in _under(f.body, d, frozenset()):
+            if s is statement or s.span == place:
+                out.append((s, (outer | _all(d, s.operands)) - {RANK}))
+    # What a collective is lowered to all stands at its place.
+    return [x for x in out if x[0] is statement] or out
+
+
+def _under(block: Block, d: Dependence, outer: frozenset[str]) -> Iterator[tuple[Op, frozenset[str]]]:
+    for s in block.statements:
+        if isinstance(s, Op):
+            yield s, outer
+        for inner in inner_blocks(s):
+            yield from _under(inner, d, outer | d.control.get(id(s), frozenset()))
 
 
 def _talks(block: Block) -> bool:
