@@ -60,6 +60,7 @@ def add_ranks(p: ArgumentParser) -> None:
 def check(args: Namespace, console: Console) -> int:
     """Report every finding; exit code 1 when there is an error among them."""
     from .files import write
+    from .programs import sizes
 
     found, program = examine(args.input, console)
     unread = [d for d in found if d.code == "TG029"]
@@ -68,8 +69,9 @@ def check(args: Namespace, console: Console) -> int:
         write(args.output, f"{args.input}: ok (assembly)\n  not read as a program: {unread[0].message}\n")
         return 0
     signals = None
+    dims = sizes(args, program) if program is not None else {}
     if program is not None and all(d.severity != "error" for d in found):
-        signals = _signals(program, args, console)
+        signals = _signals(program, args, dims, console)
         found += _signal_problems(signals)
     problems = [d for d in found if d.severity != "remark"]
     ok = all(d.severity != "error" for d in problems)
@@ -90,7 +92,7 @@ def check(args: Namespace, console: Console) -> int:
     return 0 if ok else 1
 
 
-def _signals(program: Program, args: Namespace, console: Console) -> SignalReport | None:
+def _signals(program: Program, args: Namespace, dims: dict[str, int], console: Console) -> SignalReport | None:
     """Check what the ranks signal to each other, and draw it; ``None`` when they do not."""
     from ..ir.ranks_flow import suspending
 
@@ -100,7 +102,7 @@ def _signals(program: Program, args: Namespace, console: Console) -> SignalRepor
     from ..codegen.signals import check_signals, draw_html, draw_svg
     from .files import write
 
-    report = check_signals(program, args.ranks, dims=dict(args.dim), calls=args.calls)
+    report = check_signals(program, args.ranks, dims=dims, calls=args.calls)
     if args.svg is not None:
         write(args.svg, draw_svg(program, report))
     if args.html is not None:

@@ -89,12 +89,12 @@ def run(args: Namespace, console: Console) -> int:
     from ..ir.interp import run as run_program
     from .arrays import read_arrays, shown, write_arrays
     from .files import one_stdin, write
-    from .programs import load
+    from .programs import load, sizes
 
     one_stdin(args.input, args.inputs)
     program = load(args.input, console)
     inputs = read_arrays(args.inputs) if args.inputs is not None else {}
-    outputs = run_program(program, inputs, function=args.function, dims=dict(args.dim))
+    outputs = run_program(program, inputs, function=args.function, dims=sizes(args, program))
     if args.output is None:
         write(None, shown(outputs))
     else:
@@ -108,16 +108,17 @@ def run(args: Namespace, console: Console) -> int:
 def equiv(args: Namespace, console: Console) -> int:
     """Compare two programs; exit code 1 when they differ."""
     from .files import one_stdin, write
-    from .programs import load
+    from .programs import load, sizes
 
     console.json_stdout = args.json
     one_stdin(args.a, args.b)
     a, b = load(args.a, console), load(args.b, console)
+    dims = sizes(args, a, b)
     with _workers(args.jobs) as executor:
         from ..testing.fanout import compare_programs
 
         report = compare_programs(a, b, contract=args.contract, function=args.function,
-                                  **_test_options(args, console, executor))  # fmt: skip
+                                  **_test_options(args, dims, console, executor))  # fmt: skip
     if args.json:
         from .console import json_text
 
@@ -127,10 +128,12 @@ def equiv(args: Namespace, console: Console) -> int:
     return 0 if report.equal else 1
 
 
-def _test_options(args: Namespace, console: Console, executor: Executor | None) -> dict[str, Any]:
+def _test_options(
+    args: Namespace, dims: dict[str, int], console: Console, executor: Executor | None
+) -> dict[str, Any]:
     """Return what says how to test, as ``tilegg.testing`` takes it."""
     return {
-        "inputs": args.samples, "seed": args.seed, "facts": dict(args.range), "dims": dict(args.dim),
+        "inputs": args.samples, "seed": args.seed, "facts": dict(args.range), "dims": dims,
         "exhaustive": args.exhaustive, "executor": executor, "progress": console.progress("runs"),
     }  # fmt: skip
 
@@ -160,13 +163,14 @@ def verify(args: Namespace, console: Console) -> int:
     from ..testing.lowering import check_lowering
     from .console import json_text
     from .files import write
-    from .programs import load
+    from .programs import load, sizes
 
     console.json_stdout = args.json
     program = load(args.input, console)
+    dims = sizes(args, program)
     lowered = lowered_of(program, args, console)
     with _workers(args.jobs) as executor:
-        options = _test_options(args, console, executor)
+        options = _test_options(args, dims, console, executor)
         report = check_lowering(program, lowered=lowered, function=args.function, within=args.within, **options)
     if args.json:
         write(None, json_text(report.to_json()))

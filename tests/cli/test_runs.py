@@ -178,3 +178,28 @@ def test_left_out_roundings_need_a_bound(tilegg, source):
     assert tilegg(*words, "--contract", "contracted").code == 1
     assert tilegg(*words, "--contract", "contracted", "--within", "ulp:1").code == 0
     assert tilegg(*words, "--within", "near").code == 1
+
+
+SIZED = """
+import pypto.language as pl
+N = pl.dynamic("N")
+@pl.function(type=pl.FunctionType.InCore)
+def k(x: pl.Tensor[[N, 16], pl.FP32], rows: pl.Scalar[pl.INDEX], y: pl.Out[pl.Tensor[[N, 16], pl.FP32]]):
+    a = pl.tile.load(x, [0, 0], [8, 16])
+    return pl.tile.store(a, [0, 0], y)
+"""
+
+
+@pytest.mark.parametrize("verb", ["run", "equiv", "verify", "check"])
+def test_sizes_given_by_an_unknown_name_are_refused(tilegg, source, verb, tmp_path):
+    np.savez(tmp_path / "s.npz", x=np.ones((8, 16), np.float32), rows=8)
+    k = source(SIZED)
+    words = {
+        "run": ("--inputs", tmp_path / "s.npz"), "equiv": (k, "--samples", 2),
+        "verify": ("--arch", "a5", "--samples", 2), "check": (),
+    }[verb]  # fmt: skip
+    assert tilegg(verb, k, *words, "--dim", "N=8").code == 0
+    done = tilegg(verb, k, *words, "--dim", "FOO=3")
+    assert done.code != 0 and "TG030" in done.err and "--dim FOO" in done.err
+    assert "sizes with a name: N, rows" in done.err
+    assert "did you mean N?" in tilegg(verb, k, *words, "--dim", "N=8", "--dim", "NN=3").err
