@@ -22,7 +22,7 @@ def protocol_faults(graph: Graph) -> Iterator[SignalFinding]:
     """Yield what is wrong with the cells of a run, finished or not."""
     waited = {use.cell.window for use in graph.uses.values() if use.waits or use.deferred}
     waited |= {s.cell.window for s in graph.u.stuck if s.cell is not None}
-    yield from _forms(graph)
+    yield from _forms(graph, waited)
     for use in graph.uses.values():
         yield from _mixed(graph, use)
         yield from _equal(graph, use)
@@ -223,11 +223,13 @@ def _surplus(u: Unrolled, use: Use) -> int:
     return min(beyond) if beyond else max(use.adds + use.sets)
 
 
-def _forms(graph: Graph) -> Iterator[SignalFinding]:
-    """Signals hold INT32 cells; only windows that somebody waits for are signals."""
+def _forms(graph: Graph, waited: set[str]) -> Iterator[SignalFinding]:
+    """Signals hold INT32 cells; where somebody waits for the window the waits are told, else the notifies."""
     seen: set[int] = set()
     for n, e in enumerate(graph.u.events):
-        if e.kind not in ("wait", "defer") or e.statement is None or id(e.statement) in seen:
+        alone = e.kind == "notify" and e.cell is not None and e.cell.window not in waited
+        told = alone or e.kind in ("wait", "defer")
+        if not told or e.statement is None or id(e.statement) in seen:
             continue
         seen.add(id(e.statement))
         t = _signal_type(e.statement)
