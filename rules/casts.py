@@ -8,7 +8,7 @@ the road tables, so the rules here stay generic.
 from __future__ import annotations
 
 from ..ir.op import OPS
-from .facts import finite, fits, is_float, is_integer, keeps_infinity, narrows
+from .facts import finite, fits, has_arithmetic, is_float, is_integer, keeps_infinity, narrows, widens
 from .paths import Hop, Road
 from .rule import Condition, Names, Pattern, Term, Var, dtypes, integers, modes, rule, saturations, shapes, values
 from .terms import DTYPE_CODES, MODE_CODES, SATURATION_CODES, saturation_code, signature
@@ -21,6 +21,7 @@ MAX_HOPS = 4
 (s, s1, s2) = saturations("s s1 s2")
 (sh, sh2) = shapes("sh sh2")
 _RINT = MODE_CODES["rint"]
+_ON = SATURATION_CODES["on"]
 
 
 def cast(of: Pattern, src: Var, dst: Var, mode: Var | int, saturation: Var | int, road: Var | int = 0) -> Term:
@@ -67,6 +68,33 @@ rule(
     when=[narrows(b, c), fits(cast(x, a, b, m1, s1), c)],
     contract="exact",
     reason="the rounding to integers happens in the first conversion and its results all fit the second dtype",
+)
+
+rule(
+    "cast.fuse.widening-first",
+    lhs=cast(cast(x, a, b, m1, s1), b, c, m2, s2),
+    rhs=cast(x, a, c, m2, s2),
+    when=[widens(a, b), keeps_infinity(b, s1)],
+    contract="exact",
+    reason="the first dtype's values are all values of the second one, whatever is known of them",
+)
+
+rule(
+    "cast.fuse.saturating-integers",
+    lhs=cast(cast(x, a, b, m1, _ON), b, c, m2, _ON),
+    rhs=cast(x, a, c, m1, _ON),
+    when=[is_float(a), narrows(b, c)],
+    contract="exact",
+    reason="both conversions clamp, the second one to the narrower range; the rounding happens in the first",
+)
+
+rule(
+    "cast.fuse.saturating-detour",
+    lhs=cast(cast(x, a, b, m1, s1), b, c, m2, _ON),
+    rhs=cast(x, a, c, m2, _ON),
+    when=[is_integer(a), has_arithmetic(b), is_integer(c), widens(c, b)],
+    contract="exact",
+    reason="the detour is exact for what the last dtype holds, and what it may round beyond is clamped all the same",
 )
 
 _twice(

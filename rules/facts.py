@@ -47,6 +47,7 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
         )
         for word in ("max", "min") for more in ("", "_and")
     },
+    "widens": (("dtype", "dtype"), "every value of the first dtype is a value of the second one"),
     "narrows": (("dtype", "dtype"), "integers; the second one's range lies within the first one's"),
 }
 
@@ -163,6 +164,11 @@ def narrows(wide: Var, narrow: Var) -> Condition:
     return Condition("narrows", (wide, narrow))
 
 
+def widens(narrow: Var, wide: Var) -> Condition:
+    """Every value of ``narrow`` is a value of ``wide``."""
+    return Condition("widens", (narrow, wide))
+
+
 def differ(a: Var, b: Var) -> Condition:
     """Unequal codes."""
     return Condition("!=", (a, b))
@@ -185,6 +191,8 @@ def dtype_holds(relation: str, dtypes: tuple[DType, ...]) -> bool:
             return dtypes[0].kind == "uint" and dtypes[0].bits >= 8
         case "is_size":
             return dtypes[0].kind == "index"
+        case "widens":
+            return valueset.representable(valueset.of_dtype(dtypes[0]), dtypes[1])
         case "narrows":
             wide, narrow = dtypes
             if not all(dtype_holds("is_integer", (d,)) for d in dtypes):
@@ -206,6 +214,7 @@ def dtype_rows() -> Iterator[tuple[str, tuple[int, ...]]]:
         yield from ((relation, (i,)) for i, d in numeric if dtype_holds(relation, (d,)))
     for i, a in numeric:
         yield from (("narrows", (i, j)) for j, b in numeric if dtype_holds("narrows", (a, b)))
+        yield from (("widens", (i, j)) for j, b in numeric if i != j and dtype_holds("widens", (a, b)))
         yield from (("keeps_infinity", (i, s)) for s in range(len(CODE_SATURATIONS)) if infinity_kept(a, s))
 
 
