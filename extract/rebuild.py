@@ -147,7 +147,11 @@ class _Recipes:
         decl = node.decl
         assert decl is not None
         children = dict(zip(child_params(decl), node.children))
-        same = self.region.ops[written].name == decl.name
+        own = self.region.ops[written]
+        # A written scratch tile fits operands as they were written: another dtype or shape needs its own.
+        same = own.name == decl.name and all(
+            getattr(own.operands[i], "type", None) == self.graph.types[k] for i, k in children.items()
+        )
         found: list[tuple[int, Any]] = []
         for i, p in enumerate(decl.operand_params):
             if i in children:

@@ -139,6 +139,22 @@ rule(
     contract="exact",
     reason="the inverted mask swaps the branches, and the scalar need not be spread",
 )
+_FULL = Term("tile.full", (d, sh, rest), (s,))
+rule(
+    "sel.full-false",
+    lhs=sel(m, a, _FULL),
+    rhs=sels(m, a, s),
+    contract="exact",
+    reason="a tile that holds one scalar need not be made where the mask is 0",
+)
+rule(
+    "sel.full-true",
+    lhs=sel(m, _FULL, b),
+    rhs=sels(complement(m), b, s),
+    when=[typed(m, _UINT8, ms)],
+    contract="exact",
+    reason="the inverted mask swaps the branches, and the tile of one scalar need not be made",
+)
 
 
 # -- larger and smaller ------------------------------------------------------------------------------------------

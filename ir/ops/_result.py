@@ -120,12 +120,16 @@ def int_only(rule: Callable[[Call], Type]) -> Callable[[Call], Type]:
     return checked
 
 
-def require_literal_fits(call: Call, i: int, dtype: DType) -> None:
-    """Check that a literal operand is a value of an integer dtype; bit patterns of its width are one too."""
+#: The family of operations on bits, whose literals may be bit patterns.
+BITS = "bitwise and shifts"
+
+
+def require_literal_fits(call: Call, i: int, dtype: DType, pattern: bool = False) -> None:
+    """Check that a literal operand is a value of an integer dtype; ``pattern``: or a bit pattern of its width."""
     o = call.operands[i]
     if not isinstance(o, Const) or not dtype.is_int:
         return
-    least, most = int(dtype.min_value), (1 << dtype.bits) - 1
+    least, most = int(dtype.min_value), (1 << dtype.bits) - 1 if pattern else int(dtype.max_value)
     if isinstance(o.value, float) and not o.value.is_integer():
         call.fail("TG011", f"{o.value} is no value of {dtype.name}", hint="write an integer, or cast the tile to FP32")
     if not least <= o.value <= most:
@@ -138,7 +142,7 @@ def tile_scalar(call: Call) -> Type:
     s = call.type(1)
     if not isinstance(s, ScalarType):
         call.fail("TG006", f"the second operand must be a scalar, got {s}")
-    require_literal_fits(call, 1, call.type(0).dtype)
+    require_literal_fits(call, 1, call.type(0).dtype, call.decl.family == BITS)
     return _fresh(call.type(0))
 
 

@@ -17,7 +17,7 @@ from ..packing import unpack_mask
 from ..program import Const
 from ..types import ScalarType, TensorType, TileType, Type, shape_text, static, tile
 from ._math import scalar_like, through_double
-from ._result import agree, is_mask_for, like_first, mask_of
+from ._result import agree, is_mask_for, like_first, mask_of, require_literal_fits
 
 COMPOSITE = "composites"
 _RANGE = "arguments beyond 2**17 in magnitude (taken as exact), infinities (taken as NaN), the sign of zero"
@@ -127,6 +127,7 @@ def _literal_branch(call: Call, i: int, t: TileType) -> None:
         call.fail("TG007", f"a scalar branch cannot be {t.dtype.name}", hint="give both branches as tiles")
     if isinstance(o.value, float) and not t.dtype.is_float:
         call.fail("TG007", f"the literal {o.value!r} does not suit {t.dtype.name} elements", hint="write an integer")
+    require_literal_fits(call, i, t.dtype)
     if static(t.shape) is None:
         call.fail(
             "TG008",

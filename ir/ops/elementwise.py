@@ -24,12 +24,11 @@ from ._math import (
     through_double,
     trunc_mod,
 )
-from ._result import float_only, int_only, like_first, same_tile, tile_scalar, unary
+from ._result import BITS, float_only, int_only, like_first, same_tile, tile_scalar, unary
 
 TT = "tile-tile arithmetic"
 TS = "tile-scalar arithmetic"
 UN = "unary"
-BITS = "bitwise and shifts"
 
 _WRAP = "integer overflow (taken as wrapping)"
 _NAN = "NaN and the sign of zero (taken as: NaN if either is NaN, +0 above -0)"

@@ -26,9 +26,10 @@ from ..op import (
     Word,
     op,
 )
+from ..program import Const
 from ..types import TensorType, TileType, Type, scalar, shape_text, static, tile
 from ._math import scalar_like
-from ._result import dim_of, dims_of, like_first
+from ._result import dim_of, dims_of, like_first, require_literal_fits
 
 CREATE = "creation"
 MOVE = "load, store and move"
@@ -46,6 +47,7 @@ def create(shape: Dims, dtype: DTypeAttr, target_memory: Memory = "Vec", *, env:
 
 
 def _full_tile(call: Call) -> Type:
+    require_literal_fits(call, 1, call.attr("dtype"))
     return tile(dims_of(call.operands[0]), call.attr("dtype"))
 
 
@@ -432,7 +434,14 @@ def concat(src0: Tile, src1: Tile) -> Any:
 concat.facts(vs.union)
 
 
-@op("tile.assume", result=like_first, unified="assume", family=VIEW)
+def _promised(call: Call) -> Type:
+    lo, hi = (o.value if isinstance(o, Const) else None for o in call.operands[1:3])
+    if lo is not None and hi is not None and not lo <= hi:
+        call.fail("TG030", f"no number is in [{lo}, {hi}]", hint="the first bound is the lower one")
+    return like_first(call)
+
+
+@op("tile.assume", result=_promised, unified="assume", family=VIEW)
 def assume(tile: Tile, lo: Scalar, hi: Scalar) -> Any:
     """The author's promise that every element is a number in [lo, hi]; no instruction."""
     return tile.copy()
