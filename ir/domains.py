@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .diagnostics import Diagnostic
+from .literals import misfit
 from .op import OPS
 from .placement import CUBE, SHARED, VECTOR, core_of
 from .program import Block, Function, Op, Program, Scope, Value, inner_blocks
@@ -167,6 +168,8 @@ def _launch(program: Program, s: Op) -> list[Diagnostic]:
         if isinstance(t, ScalarType | PtrType | TensorType) and not _fits(t, p.value.type):
             what = f"{p.value.name} of {name} is a {p.value.type}, got a {t}"
             found.append(Diagnostic("TG006", f"pto.simt_launch: {what}", s.span))
+        elif isinstance(p.value.type, ScalarType) and (odd := misfit(o, p.value.type.dtype)):
+            found.append(Diagnostic("TG011", f"pto.simt_launch: {p.value.name} of {name}: {odd[0]}", s.span, odd[1]))
     return found
 
 

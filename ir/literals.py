@@ -45,6 +45,27 @@ def _typed(value: bool | int | float, dtype: DType, span: Span | None) -> Const:
     return index(whole) if dtype is INDEX else Const(whole, dtype)
 
 
+def misfit(o: Operand, dtype: DType, patterns: bool = False) -> tuple[str, str, str] | None:
+    """Return why a literal cannot be used as a ``dtype`` (message, reason, hint); ``None`` where it can, or is none.
+
+    Integers take whole numbers of their range, with ``patterns`` also those of the other sign with as many bits. Floats
+    take every number and round it.
+    """
+    if not isinstance(o, Const) or not dtype.is_int:
+        return None
+    if isinstance(o.value, float) and not o.value.is_integer():
+        hint = "write an integer, or cast the other operand to FP32 first"
+        return f"{o.value} is no value of {dtype.name}", "", hint
+    least, most = int(dtype.min_value), int(dtype.max_value)
+    reason = f"it holds {least} to {most}"
+    if patterns:
+        least, most = -(1 << (dtype.bits - 1)), (1 << dtype.bits) - 1
+    if least <= o.value <= most:
+        return None
+    hint = "write a number in this range, or cast the other operand to a wider dtype"
+    return f"{o.value} does not fit {dtype.name}", reason, hint
+
+
 def float_of(value: int | float, span: Span | None) -> float:
     """Return a number as a float; raises TG011 when it is too large for one."""
     try:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from ..diagnostics import Span, TileggError, error
 from ..infer import type_of
+from ..literals import misfit
 from ..program import Const, Direction, Operand, Param, Value
 from ..types import (
     UNKNOWN,
@@ -153,6 +154,8 @@ def _check_argument(callee: str, param: Param, operand: Operand, sizes: dict[str
     want, got = param.value.type, type_of(operand)
     name = param.value.name
     if isinstance(operand, Const) and isinstance(want, ScalarType):
+        if found := misfit(operand, want.dtype):
+            raise error("TG011", f"{callee}: argument {name}: {found[0]}", span, reason=found[1])
         if isinstance(operand.value, int):
             sizes[name] = int(operand.value)
         return

@@ -3,6 +3,7 @@
 import pytest
 from tilegg.ir.diagnostics import TileggError
 from tilegg.ir.text import parse, print_program
+from tilegg.ir.verify import verify
 
 HEAD = "import pypto.language as pl\nimport pypto.language.distributed as pld\n"
 SCALARS = {"x": "INT32", "u": "UINT32", "b": "INT8", "h": "FP16", "i": "INDEX"}
@@ -38,6 +39,33 @@ def test_literals_that_would_change_are_refused(line):
     found = caught.value.diagnostics[0]
     assert (found.code, found.span.line) == ("TG011", 5)
     assert found.hint and ("is no value of" in found.message or "does not fit" in found.message)
+
+
+@pytest.mark.parametrize(("given", "ok"), [("1.5", False), ("5000000000", False), ("2.0", True), ("-5", True)])
+def test_arguments_of_calls(given, ok):
+    head = "@pl.program\nclass P:\n    @pl.function\n    def g(self, n: pl.Scalar[pl.INT32]):\n        return n\n"
+    text = f"{HEAD}{head}    @pl.function\n    def h(self):\n        return self.g({given})\n"
+    if ok:
+        parse(text)
+        return
+    with pytest.raises(TileggError) as caught:
+        parse(text)
+    found = caught.value.diagnostics[0]
+    assert (found.code, found.span.line) == ("TG011", 10) and "argument n" in found.message
+
+
+@pytest.mark.parametrize(("given", "found"), [("5000000000", ["TG011"]), ("-5", [])])
+def test_arguments_of_launches(given, found):
+    text = f"""{HEAD}@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.SimtEntry)
+    def g(self, q: pl.InOut[pl.Ptr[pl.INT32, "gm"]], n: pl.Scalar[pl.INT32]):
+        pl.pto.stg(n, q, pl.pto.get_tid_x())
+    @pl.function(type=pl.FunctionType.InCore)
+    def h(self, q: pl.InOut[pl.Ptr[pl.INT32, "gm"]]):
+        pl.pto.simt_launch("g", [32, 1, 1], q, {given})
+"""
+    assert [d.code for d in verify(parse(text))] == found
 
 
 RIGHT = [
