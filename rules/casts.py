@@ -91,7 +91,7 @@ rule(
 rule(
     "cast.fuse.saturating-detour",
     lhs=cast(cast(x, a, b, m1, s1), b, c, m2, _ON),
-    rhs=cast(x, a, c, m2, _ON),
+    rhs=cast(x, a, c, _RINT, _ON),
     when=[is_integer(a), has_arithmetic(b), is_integer(c), widens(c, b)],
     contract="exact",
     reason="the detour is exact for what the last dtype holds, and what it may round beyond is clamped all the same",

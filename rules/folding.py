@@ -32,6 +32,8 @@ def _literal_of(data: Arr, dtype: DType) -> tuple[Const, ...] | None:
     number = decode(data.reshape(-1)[:1], dtype)[0].item()
     if number != number:
         return None
+    if not dtype.is_float and number >= 2**63:  # literals are 64 bits, signed
+        return None
     return (Const(float(number), FP32),) if dtype.is_float else (Const(int(number), INDEX),)
 
 

@@ -53,15 +53,28 @@ def test_a_lossless_round_trip_becomes_the_value_itself() -> None:
         eng.reset()
 
 
-def test_without_the_fact_the_round_trip_stays() -> None:
+#: Through a dtype that holds less.
+THROUGH = [
+    "(set (val 0) (Inp 0))",
+    f"(set (val 1) (tile_cast {B} 1 {F} {RINT} 0 0 (val 0)))",
+    f"(set (val 2) (tile_cast {F} 1 {B} {RINT} 0 0 (val 1)))",
+]
+
+
+def _classes(text: list[str]) -> int:
     eng = engine()
     try:
-        eng.add(ROUND_TRIP)
+        eng.add(text)
         eng.run("normalise", Budget())
-        of = {row[0]: row[1] for row in eng.rows()["val"]}
-        assert len(set(of.values())) == 3
+        return len({row[1] for row in eng.rows()["val"]})
     finally:
         eng.reset()
+
+
+def test_a_round_trip_through_a_wider_dtype_needs_no_fact_and_through_a_narrower_one_does() -> None:
+    assert _classes(ROUND_TRIP) == 2
+    assert _classes(THROUGH) == 3
+    assert _classes([*THROUGH, f"(fits (val 0) {B})"]) == 2
 
 
 def test_reset_forgets_terms_and_facts_but_keeps_the_template() -> None:
