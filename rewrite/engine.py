@@ -148,7 +148,7 @@ _ALWAYS = frozenset({"tile.cast", "tile.assume"})
 @cache
 def _operations(p: Term) -> frozenset[str]:
     """Return the operations of a pattern."""
-    return frozenset(t.op for t in _terms(p)) - {LITERAL}
+    return frozenset(t.op for t in terms_of(p)) - {LITERAL}
 
 
 def _made(rule: Rule) -> frozenset[str]:
@@ -186,11 +186,12 @@ def why_tables() -> frozenset[str]:
     return frozenset(f"why_{constructor(name)}" for name in explained())
 
 
-def _terms(p: Pattern) -> Iterable[Term]:
+def terms_of(p: Pattern) -> Iterable[Term]:
+    """Yield the terms of a pattern, outermost first."""
     if isinstance(p, Term):
         yield p
         for c in p.children:
-            yield from _terms(c)
+            yield from terms_of(c)
 
 
 class Engine:

@@ -15,10 +15,11 @@ from ..ir.types import ScalarType, TileType, static
 from ..rules.computed import COMPUTED
 from ..rules.cost import Instr
 from ..rules.facts import ROOTED, SELDOM
-from ..rules.rule import Pattern, Rule, Term
+from ..rules.rule import Rule
 from ..rules.target import Target
 from ..rules.terms import DTYPE_CODES, child_params, constructor, signature
 from .encode import Rows, class_of_values, decls_by_constructor, shape_code, type_from
+from .engine import terms_of
 from .folding import literal_text
 from .region import Region
 
@@ -73,16 +74,9 @@ def _asks(rule: Rule) -> dict[str, frozenset[str]]:
         for c in rule.when:
             if c.relation in COMPUTED and not COMPUTED[c.relation].folds:
                 literals = c.args[: COMPUTED[c.relation].inputs]
-                known[c.relation] = frozenset(t.op for t in _terms(rule.lhs) if set(literals) & set(t.children))
+                known[c.relation] = frozenset(t.op for t in terms_of(rule.lhs) if set(literals) & set(t.children))
         object.__setattr__(rule, "_asks", known)
     return known
-
-
-def _terms(p: Pattern) -> Iterator[Term]:
-    if isinstance(p, Term):
-        yield p
-        for c in p.children:
-            yield from _terms(c)
 
 
 #: Rows by table, literals and dtypes, as text: 0.0 and -0.0, or 1 and 1.0, are equal as numbers.

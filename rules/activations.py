@@ -14,7 +14,7 @@ from .rule import Term, rule, values
 from .select import GE, GT, LE, LT, cmps, sel, sels
 from .terms import LITERAL, literal_codes
 
-(x, y, c, like) = values("x y c like")
+(x, y, c) = values("x y c")
 _ZERO = Term(LITERAL, literal_codes(0.0, FP32), ())
 _SCALED = op("muls", x, c)
 _STEEP = computed("slope", c, dtype=d)

@@ -201,17 +201,18 @@ class SimtSyncOp(PtoOp):
         in_threads(self)
 
 
-def _made(base: type[PtoOp], name: str, doc: str, **more: Any) -> type[PtoOp]:
-    made = type(f"Simt_{name}", (base,), {"name": f"pto.{name}", "__doc__": doc})
-    defined: Any = irdl_op_definition(made)
+def made(base: type[PtoOp], name: str, doc: str, **more: Any) -> type[PtoOp]:
+    """Return the operation ``pto.NAME`` of a family: ``base`` with what the table says of this one (``more``)."""
+    found = type(f"Simt_{name}", (base,), {"name": f"pto.{name}", "__doc__": doc})
+    defined: Any = irdl_op_definition(found)
     for key, value in more.items():
         setattr(defined, key, value)
     return defined  # type: ignore[no-any-return]
 
 
-VALUE_OPS = {r.name: _made(SimtValueOp, r.name, f"``pto.{r.name}``", ROW=r) for r in VALUE_ROWS}
-QUERY_OPS = {n: _made(SimtQueryOp, n, f"``pto.{n} : i{b}``", BITS=b) for n, b in QUERIES.items()}
-SYNC_OPS = {n: _made(SimtSyncOp, n, f"``pto.{n}``") for n in SYNCS}
+VALUE_OPS = {r.name: made(SimtValueOp, r.name, f"``pto.{r.name}``", ROW=r) for r in VALUE_ROWS}
+QUERY_OPS = {n: made(SimtQueryOp, n, f"``pto.{n} : i{b}``", BITS=b) for n, b in QUERIES.items()}
+SYNC_OPS = {n: made(SimtSyncOp, n, f"``pto.{n}``") for n in SYNCS}
 
 
 @irdl_op_definition

@@ -5,7 +5,7 @@ Formats, cache policies and places: assembler v0.60.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xdsl.dialects.builtin import FlatSymbolRefAttr, IndexType, IntegerType, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -27,7 +27,7 @@ from .base import PtoOp, parse_values, print_dictionary, print_values, type_text
 from .conditions import fail
 from .elements import spell
 from .scalars import parse_pointer_type
-from .simt import check_type, parse_sign, sign_word
+from .simt import check_type, made, parse_sign, sign_word
 from .simt_scopes import ENTRY, before_threads, in_threads
 from .types import PtrType
 
@@ -216,21 +216,13 @@ class AtomicOp(PtoOp):
             in_threads(self)
 
 
-def _made(base: type[PtoOp], name: str, doc: str, **more: Any) -> type[PtoOp]:
-    made = type(f"Simt_{name}", (base,), {"name": f"pto.{name}", "__doc__": doc})
-    defined: Any = irdl_op_definition(made)
-    for key, value in more.items():
-        setattr(defined, key, value)
-    return defined  # type: ignore[no-any-return]
-
-
 ATOMICS = ("add", "sub", "min", "max", "and", "or", "xor", "exch", "cas")
 MEMORY_OPS: dict[str, type[PtoOp]] = {
-    "load": _made(SimtLoadOp, "load", "``pto.load``"),
-    "ldg": _made(SimtLoadOp, "ldg", "``pto.ldg``", LEVELS={"l1cache": L1, "l2cache": L2_LOAD}),
-    "store": _made(SimtStoreOp, "store", "``pto.store``"),
-    "stg": _made(SimtStoreOp, "stg", "``pto.stg``", LEVELS={"l1cache": L1, "l2cache": L2_STORE}),
-    **{f"atomic_{n}": _made(AtomicOp, f"atomic_{n}", f"``pto.atomic_{n}``", COUNT=2 + (n == "cas")) for n in ATOMICS},
+    "load": made(SimtLoadOp, "load", "``pto.load``"),
+    "ldg": made(SimtLoadOp, "ldg", "``pto.ldg``", LEVELS={"l1cache": L1, "l2cache": L2_LOAD}),
+    "store": made(SimtStoreOp, "store", "``pto.store``"),
+    "stg": made(SimtStoreOp, "stg", "``pto.stg``", LEVELS={"l1cache": L1, "l2cache": L2_STORE}),
+    **{f"atomic_{n}": made(AtomicOp, f"atomic_{n}", f"``pto.atomic_{n}``", COUNT=2 + (n == "cas")) for n in ATOMICS},
 }  # fmt: skip
 
 
