@@ -17,7 +17,7 @@ from . import ops as _ops
 from .diagnostics import error
 from .interp_eval import eval_op, evaluator
 from .interp_flow import compile_block
-from .interp_frame import Code, Machine
+from .interp_frame import Code, Machine, Probe
 from .interp_io import bind_inputs, collect, to_storage
 from .program import Function, Op, Program, walk
 from .simt import launch
@@ -70,12 +70,16 @@ def execute(
     dims: Mapping[str, int],
     max_steps: int = MAX_STEPS,
     watch: bool = False,
+    probe: Probe | None = None,
 ) -> tuple[dict[str, Any], bool]:
-    """Run ``f`` as :func:`run` does; with ``watch`` also tell whether every ``assume`` held."""
+    """Run ``f`` as :func:`run` does; with ``watch`` also tell whether every ``assume`` held.
+
+    ``probe`` is shown the operations of tiles and tensors as they are executed.
+    """
     codes = _compile((program,) if isinstance(program, Function) else program.functions)
     values, names = bind_inputs(f, inputs, dims)
     machine = Machine(codes, max_steps)
-    machine.watch = watch
+    machine.watch, machine.probe = watch, probe
     with np.errstate(all="ignore"):
         if f.attrs.get("type", "").endswith("SimtEntry"):
             results = launch({name: c.function for name, c in codes.items()}, f.name, [WARP, 1, 1], values)

@@ -186,6 +186,8 @@ def _op(code: Code, s: Op) -> Step:
                 keep(frame, apply(operands(frame), FrameNames(slots, frame)))
             else:
                 keep(frame, apply(operands(frame)))
+            if machine.probe is not None:
+                machine.probe(s, lambda v: frame[slots[v.name]])
         except TileggError as problem:
             raise _located(problem, span) from None
 

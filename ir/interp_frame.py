@@ -8,21 +8,24 @@ from typing import Any
 
 from .diagnostics import Span, error
 from .interp_eval import scalar_rounder
-from .program import Block, Const, Function, Operand, Value, Verbatim
+from .program import Block, Const, Function, Op, Operand, Value, Verbatim
 from .simt_threads import SimtState
 from .types import ScalarType, TensorType, TileType, Type
 
 Frame = list[Any]
+#: Is given an operation that was just executed, and a function that tells what a value of its function holds.
+Probe = Callable[[Op, Callable[[Value], Any]], None]
 
 
 class Machine:
     """The state of one run: statements left, call depth, which block of how many and which rank of how many runs.
 
-    With ``watch``, every ``assume`` is checked, and ``broken`` tells whether one did not hold.
+    With ``watch``, every ``assume`` is checked, and ``broken`` tells whether one did not hold. ``probe`` is shown every
+    operation that gives something other than a scalar, once its result is there.
     """
 
     __slots__ = (
-        "block", "blocks", "broken", "budget", "depth", "functions", "left", "rank", "ranks", "simt",
+        "block", "blocks", "broken", "budget", "depth", "functions", "left", "probe", "rank", "ranks", "simt",
         "subblock", "watch",
     )  # fmt: skip
 
@@ -33,6 +36,7 @@ class Machine:
         self.block, self.blocks, self.subblock = 0, 1, 0
         self.rank, self.ranks = 0, 1
         self.watch = self.broken = False
+        self.probe: Probe | None = None
         self.simt: SimtState | None = None
 
 

@@ -77,13 +77,13 @@ def assert_lowering_correct(
 
     ``program``: anything :func:`~tilegg.testing.given.as_program` takes. ``arch``: a target or several (default: all
     there are). ``contract``: that of the lowering. Casts that may round twice and composites computed by recipes are
-    put back first, since they differ on purpose; the report lists them. ``within``: how near results must be, ``exact``
-    or ``ulp:N``. The lowered program is also run with what the target's conversions do, and, unless ``assembly`` is
+    put back first, since they differ on purpose; the report lists them. Recipes must keep the error they state on the
+    same inputs. ``within``: how near results must be, ``exact`` or ``ulp:N``. The lowered program is also run with what the target's conversions do, and, unless ``assembly`` is
     false, written as assembly that must read back, verify and, executed on bytes, compute the same. Other options: see
     :func:`assert_equivalent`.
 
-    Raises :class:`NotEquivalent`; :class:`~tilegg.TileggError` for a program that does not verify, or that cannot be
-    lowered or written for the target.
+    Raises :class:`NotEquivalent`; ``AssertionError`` for a recipe beyond its bound; :class:`~tilegg.TileggError` for a
+    program that does not verify, or that cannot be lowered or written for the target.
     """
     __tracebackhide__ = True
     from ..rules.target import target_names
@@ -98,6 +98,9 @@ def assert_lowering_correct(
             raise NotEquivalent(f"{name}, {what}: {found.render()}\n{text}{hint}", found)
         if report.unknown:
             raise AssertionError("; ".join(report.unknown))
+        if report.broken:
+            where = (f"{m.use.span or m.use.function}: {m.render()}" for m in report.broken)
+            raise AssertionError(f"{name}, a recipe does not keep its bound: " + "\n".join(where))
         if assembly:
             written = check_assembly(report.lowered, options.get("function"), facts=options.get("facts"),
                                      dims=options.get("dims"), seed=options.get("seed", 0))  # fmt: skip

@@ -8,15 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..extract.audit import LoweringAudit, as_hardware
-from ..extract.faithful import InexactCast, RecipeUse, exact_form, inexact_casts, recipe_uses
+from ..extract.faithful import InexactCast, exact_form, inexact_casts, recipe_uses
 from ..extract.lower import lower
 from ..extract.lowered import Lowered
-from ..ir.equivalence import Report
+from ..ir.equivalence import Report, Samples, Setup
 from ..ir.interp import entry
 from ..ir.program import Op, Program, walk
 from .assembly import AssemblyReport
-from .exhaustive import LIMIT
+from .exhaustive import LIMIT, every_input
 from .fanout import Progress, compare_programs
+from .measured import Measured, measure, unmeasured
 
 
 @dataclass(frozen=True)
@@ -25,22 +26,29 @@ class LoweringReport:
 
     ``functions``: the program against the lowered one, in which the conversions and composites stand again that it
     computes another way on purpose (``inexact``, ``recipes``). ``acting``: the lowered program as written against what
-    the target's instructions do with its casts; bit for bit. ``unknown``: casts the target does not have.
-    ``assembly``: what executing the assembly found, when that was asked for.
+    the target's instructions do with its casts; bit for bit. ``unknown``: casts the target does not have. The errors of
+    ``recipes`` were measured on the same inputs. ``assembly``: what executing the assembly found, when that was
+    asked for.
     """
 
     lowered: Lowered
     functions: dict[str, Report]
     acting: dict[str, Report]
     inexact: tuple[InexactCast, ...]
-    recipes: tuple[RecipeUse, ...]
+    recipes: tuple[Measured, ...]
     unknown: tuple[str, ...] = field(default=())
     assembly: AssemblyReport | None = None
 
     @property
     def ok(self) -> bool:
-        """True when nothing differs."""
-        return not self.unknown and all(r.equal for r in (*self.functions.values(), *self.acting.values()))
+        """True when nothing differs and every recipe keeps its bound."""
+        compared = (*self.functions.values(), *self.acting.values())
+        return not self.unknown and not self.broken and all(r.equal for r in compared)
+
+    @property
+    def broken(self) -> list[Measured]:
+        """The recipes whose results were farther away than they state."""
+        return [m for m in self.recipes if m.wrong]
 
     def failed(self) -> list[tuple[str, Report]]:
         """Return what differs: the function with what was compared, and the report."""
@@ -59,7 +67,7 @@ class LoweringReport:
             lines += [f"  {c.span or c.function}: {c.render()}" for c in self.inexact]
         if self.recipes:
             lines.append(f"apart from {_count(self.recipes, 'composite')} computed by recipes:")
-            lines += [f"  {c.span or c.function}: {c.render()}" for c in self.recipes]
+            lines += [f"  {m.use.span or m.use.function}: {m.render()}" for m in self.recipes]
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -72,7 +80,7 @@ class LoweringReport:
             "functions": [{"name": name, **r.to_json()} for name, r in self.functions.items()],
             "acting": [{"name": name, **r.to_json()} for name, r in self.acting.items()],
             "inexact": [cast.to_json() for cast in self.inexact],
-            "recipes": [use.to_json() for use in self.recipes],
+            "recipes": [m.to_json() for m in self.recipes],
         }
 
 
@@ -101,6 +109,7 @@ def check_lowering(
 
     ``lowered``: what :func:`tilegg.lower` gave for the program, when it is there already. ``within``: how near results
     have to be, ``exact`` or ``ulp:N``; the contract ``contracted`` leaves roundings out, so that it needs the latter.
+    Recipes are watched on the same inputs: what they give may be no farther from the real function than they state.
     The rest is as for :func:`~tilegg.testing.fanout.compare_programs`. Facts that name no parameter of a function are
     left out for that function.
 
@@ -113,6 +122,7 @@ def check_lowering(
     functions: dict[str, Report] = {}
     acted: dict[str, Report] = {}
     known = {n: {p.value.name for p in program.function(n).params} for n in names}
+    measured = unmeasured(recipe_uses(made))
     for name in names:
         # A fact for another function is left out here; one for none stays, and is refused.
         others = set().union(*known.values()) - known[name]
@@ -124,7 +134,10 @@ def check_lowering(
         functions[name] = compare_programs(program, ideal, contract=within, **options)
         if acting is not None and functions[name].equal:
             acted[name] = compare_programs(made.program, acting, **options)
-    return LoweringReport(made, functions, acted, inexact_casts(made), recipe_uses(made), unknown)
+        if measured and functions[name].equal:
+            setup = Setup(program, made.program, "exact", options["facts"], dims or {}, name)
+            measure(setup, lambda s: every_input(s, limit) if exhaustive else Samples(inputs, seed), measured)
+    return LoweringReport(made, functions, acted, inexact_casts(made), tuple(measured.values()), unknown)
 
 
 def entry_names(program: Program, name: str | None) -> list[str]:

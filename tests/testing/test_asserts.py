@@ -12,9 +12,12 @@ from testing_kernels import cast, kernel
 from tilegg import Builder, TileggError
 from tilegg.extract import lower as lower_module
 from tilegg.ir.dtypes import FP32
+from tilegg.ir.ops.composite import REAL
 from tilegg.ir.program import Op, Program, Value
 from tilegg.ir.types import tensor
+from tilegg.rules.rule import RULES, Bound
 from tilegg.testing import NotEquivalent, as_program, assert_equivalent, assert_lowering_correct, elements_of
+from tilegg.testing.lowering import check_lowering
 
 
 def difference(a: object, b: object, **options: object) -> NotEquivalent:
@@ -145,7 +148,7 @@ class TestLowerings:
                       "r = pl.tile.sin(pl.tile.add(s, c))")  # fmt: skip
         for contract in ("exact", "faithful"):
             for report in assert_lowering_correct(text, contract=contract, inputs=8):
-                assert [u.direct.name for u in report.recipes] == ["tile.sin", "tile.cos", "tile.sin"]
+                assert [m.use.direct.name for m in report.recipes] == ["tile.sin", "tile.cos", "tile.sin"]
                 assert "error at most" in report.render() and len(report.to_json()["recipes"]) == 3
 
     def test_what_the_target_does_with_casts_is_compared(self) -> None:
@@ -192,3 +195,49 @@ class TestLowerings:
         with pytest.raises(TileggError) as caught:
             assert_lowering_correct(cast("FP32", "FP16"), "a5", facts={"y": (0, 1)})
         assert caught.value.diagnostics[0].code == "TG030"
+
+
+class TestRecipes:
+    """What recipes give is measured on the inputs that are drawn."""
+
+    TEXT = kernel("FP32", "FP32", "s = pl.tile.sin(t)", "r = pl.tile.cos(s)")
+
+    def test_the_errors_stand_beside_the_bounds(self) -> None:
+        for report in assert_lowering_correct(self.TEXT, inputs=8, facts={"x": (-2000, 2000)}, assembly=False):
+            assert [m.use.direct.name for m in report.recipes] == ["tile.sin", "tile.cos"]
+            for m, data in zip(report.recipes, report.to_json()["recipes"]):
+                assert m.bands and m.largest <= 1 + 2**-23 and data["wrong"] is None
+                for band, found in zip(m.bands, data["errors"]):
+                    assert band.count == found["arguments"] == 8 * 16 * 64
+                    assert 1e-8 < found["measured"] == band.error <= band.stated
+                    real = {"tile.sin": np.sin, "tile.cos": np.cos}[m.use.direct.name]
+                    assert abs(real(np.float64(band.at))) <= 1
+            assert "measured" in report.render()
+
+    def test_arguments_that_nothing_is_stated_for_do_not_count(self) -> None:
+        (report,) = assert_lowering_correct(self.TEXT, "a5", inputs=4, facts={"x": (2e5, 1e7)}, assembly=False)
+        assert [b.count for b in report.recipes[0].bands] == [0, 0]
+        assert "no such argument came up" in report.render()
+
+    @pytest.mark.parametrize("arch", ["a2a3", "a5"])
+    def test_a_bound_that_is_too_small_fails(self, arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        for r in [r for r in RULES.values() if r.bound is not None]:
+            monkeypatch.setitem(RULES, r.name, replace(r, bound=Bound(((3.0, 1e-9),))))
+        message = r"(?s)does not keep its bound.*x = \S+ gives .* at most 1e-09 is stated"
+        with pytest.raises(AssertionError, match=message):
+            assert_lowering_correct(self.TEXT, arch, inputs=8)
+
+    def test_a_recipe_that_was_changed_fails(self) -> None:
+        program = tilegg.parse(self.TEXT)
+        made = tilegg.lower(program, "a5")
+        (f,) = made.program.functions
+        at, first = next((i, s) for i, s in enumerate(f.body.statements) if isinstance(s, Op) and s.name == "tile.muls")
+        changed = replace(first, operands=(first.operands[0], replace(first.operands[1], value=0.3183)))
+        body = replace(f.body, statements=(*f.body.statements[:at], changed, *f.body.statements[at + 1 :]))
+        wrong = replace(made, program=replace(made.program, functions=(replace(f, body=body),)))
+        assert check_lowering(program, lowered=made, inputs=8).ok
+        report = check_lowering(program, lowered=wrong, inputs=8)
+        assert report.functions["k"].equal and not report.ok and "broken: x =" in report.render()
+
+    def test_every_composite_with_a_bound_has_its_real_function(self) -> None:
+        assert {r.lhs.op for r in RULES.values() if r.bound is not None} <= set(REAL)
