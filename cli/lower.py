@@ -164,11 +164,12 @@ def report_of(result: Lowered, console: Console) -> str:
 def summary(result: Lowered) -> str:
     """Return the line that says what was gained."""
     now, plain = result.totals, result.plain
-    gain = f" ({(now.cycles - plain.cycles) / plain.cycles:+.1%})" if plain.cycles else ""
+    ratio = now.against(plain)
+    gain = f" ({ratio:+.1%})" if ratio is not None else ""
     proved = "optimum proved" if result.optimum == "proved" else f"within {result.gap:.2%} of the optimum"
     return (
         f"{result.arch}: {_plural(now.instructions, 'instruction')}, {now.cycles:.0f} cycles; plain lowering "
-        f"{plain.instructions}, {plain.cycles:.0f} cycles{gain}; {proved} for {result.objective}"
+        f"{plain}{gain}; {proved} for {result.objective}"
     )
 
 

@@ -1,5 +1,8 @@
 """The input's own lowering: every operation as written, every cast by its shortest chain.
 
+An operation that the target refuses is expanded by the cheapest rule that fits it by its types alone, as a composite
+is by its reference recipe: that is what a fixed lowering would emit.
+
 It is what lowering is compared with, and what it falls back to, so it has the form of a saturated e-graph in
 which every class has one node. The shortest chain is the first of :func:`tilegg.rules.paths.roads` that the
 contract admits.
@@ -20,22 +23,21 @@ from ..rewrite.graph import ABSENT, LEAF, LITERAL, OPERATION, Graph, Node
 from ..rewrite.region import Region
 from ..rules.casts import road_words
 from ..rules.paths import Hop, Road, roads
-from ..rules.rule import RULES, Pattern, Term, Var
+from ..rules.rule import RULES, Pattern, Rule, Term, Var
 from ..rules.terms import CODE_MODES, CODE_SATURATIONS, child_params, saturation_code
 from ..rules.terms import LITERAL as TERM_LITERAL
-from .composites import bind, plain_recipes
+from .expansions import bind, expansions
 from .inplace import written_needs_copy
 from .lowered import Totals
-from .price import Pricer, Refusal
+from .price import Price, Pricer, Refusal
 
 
 @dataclass(frozen=True)
 class Plain:
-    """A region's plain lowering, its totals, and whether all of it is legal (illegal parts count nothing)."""
+    """A region's plain lowering and its totals, which say whether all of it is legal."""
 
     graph: Graph
     totals: Totals
-    legal: bool
 
 
 def plain(region: Region, values: Mapping[int, ValueSet], pricer: Pricer, *, keys: bool = True) -> Plain:
@@ -74,7 +76,7 @@ class _Plain:
             self.classes, self.types, op_class, list(range(first)), list(dict.fromkeys(roots)), self.sets,
             "saturated", frozenset(i for i, v in enumerate(self.region.leaves) if v.name in self.region.dying),
         )  # fmt: skip
-        return Plain(graph, Totals(self.count, self.cycles, self.inexact), self.legal)
+        return Plain(graph, Totals(self.count, self.cycles, self.inexact, self.legal))
 
     def _class(self, node: Node, t: Any) -> int:
         self.classes.append([node])
@@ -98,27 +100,40 @@ class _Plain:
         decl = OPS[op.name]
         children = tuple(self._child(op.operands[p]) for p in child_params(decl))
         t = op.result.type
-        if decl.composite:
-            made = self._composite(op, children)
+        node = Node(OPERATION, decl, t, op.attrs, op.operands, children, origin=i, key=self._key(op))
+        price = self.pricer.node_of(self.types, self.sets, node)
+        if isinstance(price, Refusal):
+            made = self._expanded(op, children)
             if made is not None:
                 return made
-        node = Node(OPERATION, decl, t, op.attrs, op.operands, children, origin=i, key=self._key(op))
-        return self._priced(node, t, bool(decl.inout) and written_needs_copy(self.region, op))
+        elif decl.inout and written_needs_copy(self.region, op):
+            price = self.pricer.with_copy(price, t)
+        return self._counted(node, t, price)
 
-    def _composite(self, op: Op, children: tuple[int, ...]) -> int | None:
-        """Return the class of a composite by the first of its recipes that is legal, ``None`` if none is."""
-        for rule in plain_recipes(op.name):
+    def _expanded(self, op: Op, children: tuple[int, ...]) -> int | None:
+        """Return the class of an operation by a rule: the first legal one of a composite, else the cheapest."""
+        found: tuple[tuple[float, int], Rule, dict[Var, int]] | None = None
+        for rule in expansions(op.name):
             bound = bind(rule, argument_codes(op), children, self.classes, self.types)
-            if bound is None:
-                continue
-            saved = (len(self.classes), self.count, self.cycles, self.inexact, self.legal)
-            made = self._made(rule.rhs, bound, rule.number, {})
-            if self.legal or not saved[4]:
-                return made
-            del self.classes[saved[0] :], self.types[saved[0] :]
-            _, self.count, self.cycles, self.inexact, self.legal = saved
-            self.literals = {o: c for o, c in self.literals.items() if c < saved[0]}
-        return None
+            cost = None if bound is None else self._tried(rule, bound)
+            if cost is not None and (found is None or cost < found[0]):
+                assert bound is not None
+                found = cost, rule, bound
+                if OPS[op.name].composite:
+                    break
+        return None if found is None else self._made(found[1].rhs, found[2], found[1].number, {})
+
+    def _tried(self, rule: Rule, bound: dict[Var, int]) -> tuple[float, int] | None:
+        """Return the cost of a rule's right side, ``None`` where it is not legal; nothing of it stays."""
+        saved = (self.count, self.cycles, self.inexact, self.legal)
+        size, literals = len(self.classes), self.literals
+        self.literals, self.legal = dict(literals), True
+        self._made(rule.rhs, bound, rule.number, {})
+        cost = (self.cycles - saved[1], self.count - saved[0]) if self.legal else None
+        del self.classes[size:], self.types[size:]
+        self.literals = literals
+        self.count, self.cycles, self.inexact, self.legal = saved
+        return cost
 
     def _made(self, p: Pattern, bound: dict[Var, int], rule: int, made: dict[Term, int]) -> int:
         if isinstance(p, Var):
@@ -136,11 +151,11 @@ class _Plain:
     def _key(self, op: Op) -> tuple[int, ...]:
         return argument_codes(op) if self.keys else ()
 
-    def _priced(self, node: Node, t: Any, copied: bool = False) -> int:
+    def _priced(self, node: Node, t: Any) -> int:
+        return self._counted(node, t, self.pricer.node_of(self.types, self.sets, node))
+
+    def _counted(self, node: Node, t: Any, price: Price | Refusal) -> int:
         c = self._class(node, t)
-        price = self.pricer.node_of(self.types, self.sets, node)
-        if copied and not isinstance(price, Refusal):
-            price = self.pricer.with_copy(price, t)
         if isinstance(price, Refusal):
             self.legal = False
         else:

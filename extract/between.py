@@ -122,7 +122,7 @@ def between_values(
     made.now = {name: form for name, form in made.now.items() if name in region.roots} | {first: written[first]}
     found = Trajectory(asked.target.name, contract, f"{first} → {second}", Totals())
     walker = Walker(found, expanded, f, [made], asked.pricer, samples, returning(f, region, values[first]))
-    found.start = walker.whole = made.written = walker.price(made) or Totals()
+    found.start = walker.whole = made.written = walker.price(made) or Totals(legal=False)
     if made.now[first].c == goal.c:
         made.goal = {first: goal}
     else:

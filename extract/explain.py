@@ -186,11 +186,13 @@ def _dtype(o: Operand) -> str:
 
 def _headline(e: Explanation) -> str:
     plain, totals = e.plain, e.totals
-    saved = f" ({(totals.cycles / plain.cycles - 1) * 100:+.1f} %)" if plain.cycles else ""
+    ratio = totals.against(plain)
+    saved = f" ({ratio * 100:+.1f} %)" if ratio is not None else ""
+    cost = f"{plain.instructions}, {plain.cycles:.0f}" if plain.legal else str(plain)
     optimum = "proved" if e.optimum == "proved" else f"within {e.optimum['gap']:.2%} of a proved bound"
     return (
         f"{e.arch}, objective {e.objective}, contract {e.contract}: {totals.instructions} instructions, "
-        f"{totals.cycles:.0f} cycles{saved}; plain lowering {plain.instructions}, {plain.cycles:.0f}; "
+        f"{totals.cycles:.0f} cycles{saved}; plain lowering {cost}; "
         f"optimum {optimum}"
     )
 
@@ -255,7 +257,9 @@ def _line(span: Span | None) -> str:
 # -- JSON --------------------------------------------------------------------------------------------------
 
 
-def _totals(t: Totals) -> dict[str, Any]:
+def _totals(t: Totals) -> dict[str, Any] | None:
+    if not t.legal:
+        return None
     return {"instructions": t.instructions, "cycles": round(t.cycles, 3), "inexact": t.inexact}
 
 

@@ -68,7 +68,7 @@ class FormPrices:
         dying = frozenset(v.name for v in leaves.values())
         region = Region((op,), (0,), tuple(leaves.values()), frozenset({"result"}), dying)
         found = plain(region, values, self.pricer)
-        return found.totals if found.legal else None
+        return found.totals if found.totals.legal else None
 
     def _copied(self, form: Form, readers: Mapping[int, int], results: set[int]) -> bool:
         """Return whether an in-place instruction overwrites a value that is needed elsewhere."""

@@ -281,10 +281,10 @@ class _FunctionLowering:
         if not p.infeasible:
             solution = solve_exact(p, options.time_limit, 4096.0) if options.exact else solve(p)
             rank = chosen_totals(graph, solution, pricer).rank(options.objective)
-            if not own.legal or rank <= own.totals.rank(options.objective):
+            if not own.totals.legal or rank <= own.totals.rank(options.objective):
                 made = recipe(region, graph, solution, pricer)
                 return Solved(graph, p, solution, made, own.totals)
-        elif not own.legal:
+        elif not own.totals.legal:
             raise self._illegal(region, graph, p.infeasible)
         kept = plain(region, values, pricer)
         return self._as_written(region, replace(kept, graph=replace(kept.graph, stopped=graph.stopped)))
@@ -292,7 +292,7 @@ class _FunctionLowering:
     def _solve_written(self, region: Region) -> Solved | None:
         """Return a region's plain lowering, ``None`` where that is not legal."""
         own = plain(region, value_sets(region, self.knowledge), self.pricer)
-        return self._as_written(region, own) if own.legal else None
+        return self._as_written(region, own) if own.totals.legal else None
 
     def _as_written(self, region: Region, own: Plain) -> Solved:
         pricer = self.pricer

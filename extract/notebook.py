@@ -19,11 +19,13 @@ _CODE = "font-family:ui-monospace,Menlo,Consolas,monospace;font-size:0.92em"
 def lowered_html(lowered: Lowered) -> str:
     """Return what a lowering gained and its instructions with their costs."""
     now, plain = lowered.totals, lowered.plain
-    saved = f" ({now.cycles / plain.cycles - 1:+.1%})" if plain.cycles else ""
+    ratio = now.against(plain)
+    saved = f" ({ratio:+.1%})" if ratio is not None else ""
+    cost = f"{plain.instructions}, {plain.cycles:.0f}" if plain.legal else str(plain)
     proved = "optimum proved" if lowered.optimum == "proved" else f"within {lowered.gap:.2%} of the optimum"
     title = (
         f"{lowered.arch}: {now.instructions} instructions, {now.cycles:.0f} cycles{saved}; plain lowering "
-        f"{plain.instructions}, {plain.cycles:.0f}; {proved} for {lowered.objective}, contract {lowered.contract}"
+        f"{cost}; {proved} for {lowered.objective}, contract {lowered.contract}"
     )
     parts = [_title(title)]
     for f in lowered.functions:
@@ -56,7 +58,7 @@ def trajectory_html(found: Trajectory) -> str:
 
 
 def _steps(found: Trajectory) -> str:
-    rows: list[tuple[Any, ...]] = [("0", f"{found.start.cycles:.0f}", "as written", "", "")]
+    rows: list[tuple[Any, ...]] = [("0", cycles(found.start), "as written", "", "")]
     rows += [(n, cycles(s.totals), escape(s.name), _rewrite(s), _checked(s)) for n, s in enumerate(found.steps, 1)]
     missing = "".join(f"<div>not reached: {escape(m)}</div>" for m in found.missing)
     head = ("step", "cycles", "rule", "rewrite", "error and check")

@@ -62,11 +62,13 @@ def to_html(lowered: Lowered, source_text: str, points: list[Point] | None = Non
 
 def _cards(lowered: Lowered) -> str:
     now, plain = lowered.totals, lowered.plain
-    saved = f"{now.cycles / plain.cycles - 1:+.1%} from {plain.cycles:.0f} as written" if plain.cycles else ""
+    ratio = now.against(plain)
+    saved = f"{ratio:+.1%} from {plain.cycles:.0f} as written" if ratio is not None else ""
+    written = f"{plain.instructions} as written" if plain.legal else "as written not legal"
     optimum = "proved" if lowered.optimum == "proved" else f"gap {lowered.gap:.2%}"
     cards = [
         card("cycles", f"{now.cycles:.0f}", saved),
-        card("instructions", str(now.instructions), f"{plain.instructions} as written"),
+        card("instructions", str(now.instructions), written),
         card("optimum", optimum, f"for {lowered.objective}, of these rules"),
         card("inexact casts", str(now.inexact), f"contract {lowered.contract}"),
         card("live tiles", f"{live_bytes(lowered.program):,} B", "at the peak"),
@@ -201,7 +203,7 @@ def _contract(name: str) -> str:
 def _derivation(found: Trajectory) -> str:
     if not found.steps and not found.missing:
         return ""
-    start = f'<tr><td class="n soft">0</td><td class="n">{found.start.cycles:.0f}</td><td></td><td></td>'
+    start = f'<tr><td class="n soft">0</td><td class="n">{cycles(found.start)}</td><td></td><td></td>'
     rows = [f'{start}<td class="soft">as written</td></tr>']
     rows += [_step(n, s) for n, s in enumerate(found.steps, 1)]
     head = [("n", "step"), ("n", "cycles"), ("", "value"), ("", "rule"), ("", "rewrite")]

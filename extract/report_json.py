@@ -10,7 +10,7 @@ from ..ir.program import Const, Op, Operand, Value, Verbatim
 from ..ir.types import ScalarType, TensorType, TileType
 from .footprint import live_bytes, scratch_bytes
 from .kbest import RULE_NAMES
-from .lowered import Instruction, Lowered
+from .lowered import Instruction, Lowered, Totals
 
 
 def to_json(lowered: Lowered) -> dict[str, Any]:
@@ -30,10 +30,14 @@ def to_json(lowered: Lowered) -> dict[str, Any]:
             "scratch_bytes": scratch_bytes(lowered.program, lowered.target),
             "live_bytes": live_bytes(lowered.program),
         },
-        "plain": {"instructions": lowered.plain.instructions, "cycles": _cycles(lowered.plain.cycles)},
+        "plain": _figures(lowered.plain),
         "optimum": lowered.optimum,
         "remarks": [d.to_json() for d in lowered.remarks],
     }
+
+
+def _figures(plain: Totals) -> dict[str, Any] | None:
+    return {"instructions": plain.instructions, "cycles": _cycles(plain.cycles)} if plain.legal else None
 
 
 def _cycles(value: float) -> float:

@@ -120,7 +120,8 @@ def _number(value: float) -> str:
 
 def steps_plot(found: Trajectory) -> str:
     """Return the cycles over the steps of a trajectory, "" where there is nothing to see."""
-    values = [found.start.cycles, *(s.totals.cycles for s in found.steps if s.totals is not None)]
+    every = (found.start, *(s.totals for s in found.steps))
+    values = [t.cycles for t in every if t is not None and t.legal]
     if len(values) < 3:
         return ""
     low, high = min(values), max(values)

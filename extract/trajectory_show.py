@@ -14,7 +14,7 @@ _INDENT = " " * 23
 def render(t: Trajectory) -> str:
     """Return the text form, for a terminal."""
     lines = [headline(t), "  step  cycles  error  rule"]
-    lines.append(f"{0:>6} {t.start.cycles:>7.0f}  exact  as written")
+    lines.append(f"{0:>6} {cycles(t.start):>7}  exact  as written")
     lines += table(t)
     lines += [f"  not reached: {m}" for m in t.missing]
     return "\n".join(lines) + "\n"
@@ -23,7 +23,7 @@ def render(t: Trajectory) -> str:
 def brief(t: Trajectory) -> Iterator[str]:
     """Yield the lines of the steps without reasons and facts."""
     yield "  step  cycles  error  rule"
-    yield f"{0:>6} {t.start.cycles:>7.0f}  exact  as written"
+    yield f"{0:>6} {cycles(t.start):>7}  exact  as written"
     yield from table(t, details=False)
     yield from (f"  not derived: {m}" for m in t.missing)
 
@@ -33,7 +33,7 @@ def headline(t: Trajectory) -> str:
     end = t.end
     count = sum(s.rule is not None for s in t.steps)
     steps = f"{count} step{'s' * (count != 1)}"
-    cost = f"{t.start.cycles:.0f} → {end.cycles:.0f} cycles" if end is not None else f"{t.start.cycles:.0f} cycles"
+    cost = f"{cycles(t.start)} → {end.cycles:.0f} cycles" if end is not None else f"{cycles(t.start)} cycles"
     weak = f"; relies on {', '.join(t.contracts)}" if t.contracts else "; every step is exact"
     checks = [s.check for s in t.steps if s.check is not None]
     ran = ""
@@ -76,7 +76,7 @@ def _details(s: TrajectoryStep, details: bool) -> Iterator[str]:
 
 def cycles(t: Totals | None) -> str:
     """Return cycles for a table; "-" where a form is not legal."""
-    return f"{t.cycles:.0f}" if t is not None else "-"
+    return f"{t.cycles:.0f}" if t is not None and t.legal else "-"
 
 
 def to_json(t: Trajectory) -> dict[str, Any]:
@@ -113,6 +113,6 @@ def step_json(s: TrajectoryStep) -> dict[str, Any]:
 
 
 def _totals(t: Totals | None) -> dict[str, Any] | None:
-    if t is None:
+    if t is None or not t.legal:
         return None
     return {"instructions": t.instructions, "cycles": round(t.cycles, 3), "inexact": t.inexact}
