@@ -124,6 +124,19 @@ def _product(a: Const, b: Const, dtype: DType) -> tuple[Const, ...] | None:
     return (Const(product, FP32),) if _held(product, dtype) else None
 
 
+def _shrunk(a: Const, b: Const, dtype: DType) -> tuple[Const, ...] | None:
+    # Below the normal numbers x * 2**-k is rounded; what is left of it times b must stay far below 2**-25.
+    k = _power(a.value)
+    if dtype is not FP32 or k is None or not -64 <= k <= 0 or not abs(b.value) <= 2.0**64:
+        return None
+    return _product(a, b, dtype)
+
+
+def _parted(a: Const, b: Const, dtype: DType) -> tuple[Const, ...] | None:
+    inverse = _inverse(a, dtype)
+    return _shrunk(inverse[0], b, dtype) if inverse is not None else None
+
+
 def _slope(c: Const, dtype: DType) -> tuple[Const, ...] | None:
     if not dtype.is_float or not math.isfinite(c.value):
         return None
@@ -179,6 +192,16 @@ def _two_short(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
     return Const(a, FP32), Const(b, FP32)
 
 
+def _shrunk_and_any(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+    number = float(rng.integers(-60, 60)) * 2.0 ** int(rng.integers(-6, 60))
+    return (*_any_power(-64, 1)(rng, FP32), Const(number, FP32))
+
+
+def _parted_and_any(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+    a, b = _shrunk_and_any(rng, dtype)
+    return Const(1 / a.value, FP32), b
+
+
 def _fraction(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
     return (Const(float(rng.choice([0.01, 0.2, 1.0, 0.5, 1.5, 1e-9])), FP32),)
 
@@ -193,6 +216,8 @@ COMPUTED: dict[str, Computed] = {
     "whole": Computed("an integral number and it as an integer", 1, 1, _whole, _small),
     "halving": Computed("2**-k and k", 1, 1, _halving, _any_power(-22, 0)),
     "product": Computed("two literals and their product, which is exact", 2, 1, _product, _two_short),
+    "shrunk": Computed("2**-k, a number, and their product", 2, 1, _shrunk, _shrunk_and_any),
+    "parted": Computed("2**k, a number, and their quotient", 2, 1, _parted, _parted_and_any),
     "slope": Computed("a number above 0 and up to 1, in the dtype too", 1, 0, _slope, _fraction),
     "exactly": Computed(
         "a number that both dtypes hold", 1, 0, _exactly, _small_or_zero, codes=("dtype", "dtype"), everywhere=True

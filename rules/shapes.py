@@ -68,6 +68,21 @@ def _cast_of_vector() -> Term:
 _expanded()
 
 
+def _outer() -> None:
+    """A value per row with a value per column: the row of values is cheaper to repeat than the column."""
+    for name in ("add", "mul"):
+        rule(
+            f"expand.outer.{name}",
+            lhs=op(f"col_expand_{name}", op("row_expand", t, v), y),
+            rhs=op(f"row_expand_{name}", op("col_expand", t, y), v),
+            contract="exact",
+            reason="commutative: either operand may be repeated first, a row by copies, a column by single reads",
+        )
+
+
+_outer()
+
+
 def _windows() -> None:
     """An operation on several windows of one tile may run once on the whole tile."""
     reason = "elementwise: the window of the result is the result of the window"

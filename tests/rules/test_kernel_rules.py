@@ -19,6 +19,7 @@ from tilegg.rules.terms import DTYPE_CODES, MODE_CODES
 
 FILES = {
     "activations": ("lrelu.", "relu."),
+    "exponentials": ("exp.",),
     "folding": ("fold.",),
     "narrow": ("narrow.",),
     "arithmetic": ("scalar.", "divs.", "subs.", "neg.", "muls.", "add.", "sub.", "abs."),
