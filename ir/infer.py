@@ -28,6 +28,9 @@ from .types import (
     tile,
 )
 
+#: What to do about a tile without elements.
+POSITIVE = "sizes of a tile are at least 1; how many elements are in use is its valid_shape"
+
 
 def type_of(operand: Operand) -> Type | None:
     """Return the type of an operand; ``None`` for lists, verbatim text and absent operands."""
@@ -134,7 +137,20 @@ def result_types(
         ) from problem
     if result is None:
         return ()
-    return result.items if isinstance(result, TupleType) else (result,)
+    types = result.items if isinstance(result, TupleType) else (result,)
+    for t in types:
+        if isinstance(t, TileType | TensorType):
+            _require_sizes(decl, t, span)
+    return types
+
+
+def _require_sizes(decl: OpDecl, t: TileType | TensorType, span: Span | None) -> None:
+    """Raise TG008 for a tile without elements, and for negative sizes."""
+    least = 1 if isinstance(t, TileType) else 0
+    for axis, size in enumerate(t.shape):
+        if size.__class__ is int and size < least:
+            what = f"size {size} along dimension {axis} of the result is {'negative' if size else 'not positive'}"
+            raise error("TG008", f"{decl.name}: {what}", span, hint=POSITIVE if least else "a size counts elements")
 
 
 #: Opaque types that operations are declared on, so that results follow from them.

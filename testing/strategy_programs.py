@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from ..codegen.emit import emit
 from ..extract.lower import lower
 from ..extract.price import Refusal, pricer_for
 from ..ir.convert import decode, encode
 from ..ir.diagnostics import TileggError, error
-from ..ir.dtypes import DTYPES, DType, parse_dtype
+from ..ir.dtypes import DTYPES, INDEX, DType, parse_dtype
 from ..ir.op import OPS, OpDecl
 from ..ir.program import (
     Block,
@@ -32,7 +33,7 @@ from ..ir.program import (
     defined,
     flat_operands,
 )
-from ..ir.types import TileType
+from ..ir.types import Dim, TileType, scalar
 from ..rewrite.random_calls import Call, Refused, append_call, calls, vocabulary
 from ..rewrite.random_flow import FLOWS
 from ..rewrite.random_idioms import IDIOMS
@@ -41,6 +42,7 @@ from ..rewrite.region import uses
 from ..rules.target import Target, load_target
 
 try:
+    from hypothesis import assume
     from hypothesis import strategies as st
 except ImportError as problem:  # the package works without
     raise ImportError("the strategies of tilegg.testing need Hypothesis: pip install 'tilegg[testing]'") from problem
@@ -71,7 +73,8 @@ def programs(
 ) -> st.SearchStrategy[Program]:
     """Draw a program of one function that verifies and runs: loads, up to ``size`` operations, stores.
 
-    ``target``: only operations and casts with a legal form there. ``dtypes``: of tiles; predicates are UINT8 besides.
+    ``target``: only programs that can be lowered and written as assembly for it. ``dtypes``: of tiles; predicates are
+    UINT8 besides.
     ``ops``: names (``tile.add``, or ``add``) or families of operations (default: every pure tile and scalar operation);
     one that no operation of the rest can feed is not drawn. ``shape``: of most tiles. ``flow``: loops and branches.
     ``composites``: sine, cosine and others that recipes lower with an error, unless ``ops`` names them anyway.
@@ -104,7 +107,10 @@ def chosen_ops(ops: Iterable[str] | None) -> list[str]:
 def _programs(draw: st.DrawFn, wanted: _Wanted) -> Program:
     source = draw(st.randoms(use_true_random=False))
     size = draw(st.integers(1, max(wanted.kind.size, 1)))
-    return _Drawn(_Upwards(source), wanted, size).program()
+    p = _Drawn(_Upwards(source), wanted, size).program()
+    # Operations are chosen so that each can be written by itself; what several do together is left to be rejected.
+    assume(wanted.kind.target is None or _is_written(p, wanted.kind.target))
+    return p
 
 
 @dataclass(frozen=True)
@@ -202,7 +208,7 @@ class _Drawn(Maker):
             return True
         if OPS[s.name].composite:
             return _lowers(s, target)
-        return not isinstance(pricer_for(target, False).written(s), Refusal)
+        return not isinstance(pricer_for(target, False).written(s), Refusal) and _can_be_written(s, target)
 
     def _fits(self, v: Value) -> bool:
         t = v.type
@@ -256,7 +262,12 @@ class _Drawn(Maker):
         made: list[Value] = []
         for v in plain[-last:]:
             self.tiles = [v]
-            made += super()._store()
+            mark, stored = self.mark(), super()._store()
+            target = self.kind.target
+            if target is None or _can_be_written(self.statements[-1], target):
+                made += stored
+            else:
+                self.back(mark)
         self.tiles = kept
         return made
 
@@ -278,13 +289,65 @@ def _fitting(name: str, dtypes: tuple[DType, ...] | None) -> tuple[Call, ...]:
     return tuple(sorted(calls(name), key=rank))
 
 
-def _lowers(s: Op, target: Target) -> bool:
-    """Tell whether a composite has a form on the target, whatever its operands hold."""
+_Signature = tuple[
+    str, tuple[Operand, ...], tuple[tuple[str, Any], ...], tuple[Value, ...], tuple[Value, ...], Target
+]
+
+
+def _signature(s: Op, target: Target) -> _Signature:
+    """Return an operation without its names: its name, operands, attributes, results, values it reads; the target."""
     values = [o for o in flat_operands(s.operands) if isinstance(o, Value)]
     new = {v.name: Value(f"x{i}", v.type) for i, v in enumerate(dict.fromkeys(values))}
-    given = tuple(new[o.name] if isinstance(o, Value) else o for o in s.operands)
     made = tuple(Value(f"r{i}", v.type) for i, v in enumerate(s.results))
-    return _lowers_alone(s.name, given, tuple(s.attrs.items()), made, tuple(new.values()), target)
+    return s.name, _renamed(s.operands, new), tuple(s.attrs.items()), made, tuple(new.values()), target
+
+
+def _renamed(operands: tuple[Operand, ...], new: dict[str, Value]) -> tuple[Operand, ...]:
+    return tuple(
+        new[o.name] if isinstance(o, Value) else _renamed(o, new) if isinstance(o, tuple) else o for o in operands
+    )
+
+
+def _lowers(s: Op, target: Target) -> bool:
+    """Tell whether a composite has a form on the target, whatever its operands hold."""
+    return _lowers_alone(*_signature(s, target))
+
+
+def _can_be_written(s: Statement, target: Target) -> bool:
+    """Tell whether the assembly has a form of an operation on such operands; scalars get theirs when lowered."""
+    return not isinstance(s, Op) or OPS[s.name].scalar is not None or _written_alone(*_signature(s, target))
+
+
+@lru_cache(maxsize=16384)
+def _written_alone(
+    name: str, operands: tuple[Operand, ...], attrs: tuple[tuple[str, Any], ...], results: tuple[Value, ...],
+    values: tuple[Value, ...], target: Target,
+) -> bool:
+    made = tuple(_created(v, v.type) for v in values if isinstance(v.type, TileType))
+    body = Block((*made, Op(name, operands, dict(attrs), results), Return(())))
+    f = Function("alone", tuple(Param(v) for v in values if not isinstance(v.type, TileType)), (), body)
+    try:
+        emit(Program("", (f,)), target, signals=False, locations=False)
+    except TileggError:
+        return False
+    return True
+
+
+def _created(v: Value, t: TileType) -> Op:
+    return Op("tile.create", (tuple(map(_size, t.shape)),), {"dtype": t.dtype}, (v,))
+
+
+def _size(n: Dim) -> Operand:
+    return Const(n, INDEX) if isinstance(n, int) else Value(n, scalar(INDEX))
+
+
+def _is_written(p: Program, target: Target) -> bool:
+    """Tell whether a program can be lowered and written for the target."""
+    try:
+        emit(lower(p, str(target.path)), target, locations=False)
+    except TileggError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=4096)

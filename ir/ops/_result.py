@@ -34,6 +34,8 @@ def agree(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
 def require_same_shape(call: Call, i: int, j: int) -> None:
     """Check that two tile operands have agreeing shapes and valid shapes."""
     a, b = call.type(i), call.type(j)
+    if not (agree(a.shape, b.shape) and agree(a.valid_shape, b.valid_shape)):
+        _refuse_mask(call, i, j)
     if not agree(a.shape, b.shape):
         call.fail(
             "TG008",
@@ -48,10 +50,26 @@ def require_same_shape(call: Call, i: int, j: int) -> None:
         )
 
 
+def _refuse_mask(call: Call, i: int, j: int) -> None:
+    """Refuse a packed predicate beside the tile it belongs to: its bytes are eight bits each, and no numbers."""
+    for mask, other in ((j, i), (i, j)):
+        t = call.type(other)
+        if is_mask_for(call.type(mask), t):
+            names = (getattr(call.operands[k], "name", "") for k in (mask, other))
+            numbers = "pl.tile.select({}, pl.tile.expands({}, 1), 0)".format(*names)
+            call.fail(
+                "TG008",
+                f"{call.decl.operand_params[mask].name} is the packed predicate {call.type(mask)}, which is no number",
+                reason="a comparison writes one bit per element",
+                hint=f"make numbers 1 and 0 of it, once: {numbers}; to choose between two tiles, select is enough",
+            )
+
+
 def require_same_dtype(call: Call, i: int, j: int) -> None:
     """Check that two operands have one element type."""
     a, b = call.type(i).dtype, call.type(j).dtype
     if a is not b:
+        _refuse_mask(call, i, j)
         call.fail(
             "TG007",
             f"operands have dtypes {a.name} and {b.name}",

@@ -9,6 +9,7 @@ import numpy as np
 from .. import valueset as vs
 from ..diagnostics import error
 from ..dtypes import INDEX, INT32, DType
+from ..infer import POSITIVE
 from ..op import (
     Atomic,
     Call,
@@ -27,7 +28,7 @@ from ..op import (
     op,
 )
 from ..program import Const
-from ..types import TensorType, TileType, Type, scalar, shape_text, static, tile
+from ..types import ScalarType, TensorType, TileType, Type, scalar, shape_text, static, tile
 from ._math import scalar_like
 from ._result import dim_of, dims_of, like_first, require_literal_fits
 
@@ -105,9 +106,10 @@ def _load(call: Call) -> Type:
 def _check_inside(call: Call, bounds: Any, offsets: Any, shape: Any) -> None:
     for axis, (limit, offset, size) in enumerate(zip(bounds, map(dim_of, offsets), shape)):
         if isinstance(size, int) and size <= 0:
-            call.fail("TG008", f"size {size} along dimension {axis} is not positive")
+            call.fail("TG008", f"size {size} along dimension {axis} is not positive", hint=POSITIVE)
         if isinstance(offset, int) and offset < 0:
-            call.fail("TG008", f"offset {offset} along dimension {axis} is negative")
+            hint = "offsets count from the first element; a window cannot begin before it"
+            call.fail("TG008", f"offset {offset} along dimension {axis} is negative", hint=hint)
         known = isinstance(limit, int) and isinstance(offset, int) and isinstance(size, int)
         if known and offset + size > limit and len(call.operands) > 3 and not call.operands[3]:
             call.fail(
@@ -121,7 +123,10 @@ def _check_valid(call: Call, shape: Any, valid: Any) -> None:
     if len(valid) != len(shape):
         call.fail("TG008", f"valid shape {shape_text(valid)} does not have the rank of {shape_text(shape)}")
     for size, extent in zip(shape, valid):
-        if isinstance(size, int) and isinstance(extent, int) and not 0 <= extent <= size:
+        if isinstance(extent, int) and extent < 0:
+            hint = "it counts the leading elements in use, from 0 to the size"
+            call.fail("TG008", f"valid shape {shape_text(valid)} has a negative extent", hint=hint)
+        if isinstance(size, int) and isinstance(extent, int) and extent > size:
             call.fail("TG008", f"valid shape {shape_text(valid)} exceeds the shape {shape_text(shape)}")
 
 
@@ -378,6 +383,10 @@ transpose.facts(vs.same)
 
 def _set_validshape(call: Call) -> Type:
     t = call.type(0)
+    for i in (1, 2):
+        if isinstance(count := call.type(i), ScalarType) and count.dtype.is_float:
+            what = f"{call.decl.operand_params[i].name} must be an integer, got {count}"
+            call.fail("TG006", what, hint="it counts the leading elements in use")
     valid = (dim_of(call.operands[1]), dim_of(call.operands[2]))
     _check_valid(call, t.shape, valid)
     if isinstance(t, TensorType):

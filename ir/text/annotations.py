@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ..diagnostics import TileggError, error
 from ..dtypes import DTYPES, DType
+from ..infer import POSITIVE
 from ..op import Kind
 from ..types import (
     ADDRESS_SPACES,
@@ -224,6 +225,8 @@ class TypeReader:
 
     def _tile(self, node: ast.Subscript, parts: list[ast.expr], names: DimName) -> Type:
         shape, dtype = self._head(node, parts, names)
+        if 0 in shape:
+            raise self._fail("TG008", f"a tile of shape {shape_text(shape)} has no elements", node, POSITIVE)
         memory: str | None = None
         memref: str | None = None
         view: ast.Call | None = None

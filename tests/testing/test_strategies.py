@@ -23,6 +23,7 @@ from tilegg.ir.types import TileType
 from tilegg.ir.verify import verify
 from tilegg.rewrite.random_calls import vocabulary
 from tilegg.rewrite.random_programs import Kind
+from tilegg.rules.target import load_target
 from tilegg.testing import (
     assert_equivalent,
     assert_lowering_correct,
@@ -34,7 +35,7 @@ from tilegg.testing import (
     round_modes,
     tiles,
 )
-from tilegg.testing.strategy_programs import _Drawn, _Upwards, _Wanted, chosen_ops
+from tilegg.testing.strategy_programs import _Drawn, _is_written, _Upwards, _Wanted, chosen_ops
 
 SETTINGS = settings(max_examples=30, deadline=None, database=None, derandomize=True,
                     suppress_health_check=list(HealthCheck))  # fmt: skip
@@ -72,6 +73,25 @@ class TestPrograms:
             assert_lowering_correct(p, target, inputs=3, assembly=False)
 
         check()
+
+    @pytest.mark.parametrize("target", ["a5", "a2a3"])
+    @pytest.mark.parametrize("flow", [False, True])
+    def test_they_can_be_written_for_the_target(self, target: str, flow: bool) -> None:
+        @settings(SETTINGS, max_examples=40, phases=[Phase.generate])
+        @given(programs(target=target, flow=flow, composites=flow))
+        def check(p: Program) -> None:
+            assert tilegg.emit(tilegg.lower(p, target), target)
+
+        check()
+
+    @pytest.mark.parametrize("target", ["a5", "a2a3"])
+    def test_operations_are_chosen_so_that_they_can_be_written(self, target: str) -> None:
+        """Hardly anything is left to be rejected as a whole, and no operation of tiles is lost by the choice."""
+        machine = load_target(target)
+        kind = _Wanted(Kind(machine, 6), tuple(chosen_ops(None)), None, False)
+        made = [_Drawn(_Upwards(random.Random(seed)), kind, 6).program() for seed in range(60)]
+        assert sum(not _is_written(p, machine) for p in made) <= 2
+        assert {"reshape", "row_max", "cast", "store"} <= {s.name[5:] for p in made for s in ops(p)}
 
     @SETTINGS
     @given(programs(dtypes=["FP16", "INT8"], size=5))
