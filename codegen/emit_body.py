@@ -98,6 +98,7 @@ class Body:
         self.builder = self._declare(unit)
         self.state = State(self.builder, plan, target, use_counts(function.body))
         self.state.unit = unit
+        self.state.loaded_as = emit_mx.loads_as(function.body)
         self.flow = Flow(self.state, self.statements)
 
     def _declare(self, unit: Unit) -> FunctionBuilder:

@@ -9,10 +9,11 @@ from typing import cast
 from xdsl.ir import Attribute, SSAValue
 
 from ..ir.dtypes import DTYPES, FP4, FP8E4M3FN, FP32, DType
-from ..ir.program import Op, Operand
+from ..ir.program import Block, Op, Operand, walk
 from ..ir.types import TileType
 from . import emit_memory, emit_views
 from .emit_forms import Form
+from .emit_names import own_uses
 from .emit_state import State, TileRef, buffer_type
 from .pto.api import word
 from .pto.base import SEGMENTS, segments
@@ -83,6 +84,37 @@ def to_boxes(state: State, s: Op) -> None:
 
 
 # -- names for the same bytes ----------------------------------------------------------------------------
+
+
+def load(state: State, s: Op) -> None:
+    """``tile.load``; bytes read as one plain dtype only are loaded as that: nothing retypes them later."""
+    name = s.result.name
+    other = state.loaded_as.get(name)
+    if other is None:
+        emit_memory.load(state, s)
+        return
+    form = state.plan[name]
+    state.plan.forms[name] = replace(form, dtype=other)
+    emit_memory.load(state, s)
+    ref = state.tiles.pop(name)
+    state.relabelled[name] = state.derived(ref, form, ref.valid, ref.value, ref.upright, ref.strided)
+
+
+def loads_as(block: Block) -> dict[str, DType]:
+    """Return the loaded tiles of dtypes without arithmetic that are stored or viewed as one plain dtype, no more."""
+    loaded = {
+        s.result.name for s in walk(block)
+        if isinstance(s, Op) and s.name == "tile.load" and cast(TileType, s.result.type).dtype.is_coded
+    }  # fmt: skip
+    views: dict[str, set[DType | None]] = {}
+    for s in walk(block) if loaded else ():
+        for name in loaded.intersection(own_uses(s)):
+            if isinstance(s, Op) and s.name == "tile.store":
+                continue
+            view = isinstance(s, Op) and s.name == "tile.reinterpret_view"
+            dtype = cast(TileType, s.result.type).dtype if view else None  # type: ignore[union-attr]
+            views.setdefault(name, set()).add(None if dtype is None or dtype.is_coded else dtype)
+    return {name: d for name, found in views.items() if len(found) == 1 and (d := next(iter(found))) is not None}
 
 
 def reinterpret(state: State, s: Op) -> None:
@@ -162,6 +194,7 @@ def quantise_rows(state: State, s: Op) -> None:
 HANDLERS: dict[str, Callable[[State, Op], None]] = {
     "tile.tquant_mx_raw": quantise_blocks,
     "tile.tmov_x2zz": to_boxes,
+    "tile.load": load,
     "tile.reinterpret_view": reinterpret,
     "tile.transpose_view": transpose_view,
     "tile.store": store,

@@ -103,6 +103,8 @@ class State(Scopes):
         self.tiles: dict[str, TileRef] = {}
         #: Tiles under a dtype that the assembler cannot give their storage; they can only be stored.
         self.relabelled: dict[str, TileRef] = {}
+        #: Tiles that are loaded under another dtype, the one that their views have.
+        self.loaded_as: dict[str, DType] = {}
         self.tensors: dict[str, TensorRef] = {}
         #: Pointers of the language, for accesses element by element.
         self.pointers: dict[str, SSAValue] = {}

@@ -18,11 +18,12 @@ from ..ir.op import OPS
 from ..ir.program import Const, Op, Value
 from ..ir.types import TileType, Type, with_dtype
 from ..ir.valueset import ValueSet
-from ..rewrite.encode import argument_codes, literal_node, operation_node
+from ..rewrite.encode import argument_codes, literal_node, operation_node, shape_code
 from ..rewrite.graph import ABSENT, LEAF, LITERAL, OPERATION, Graph, Node
 from ..rewrite.region import Region
 from ..rules.casts import road_words
 from ..rules.paths import Hop, Road, roads
+from ..rules.recipes.terms import SHAPE, X
 from ..rules.rule import RULES, Pattern, Rule, Term, Var
 from ..rules.terms import CODE_MODES, CODE_SATURATIONS, child_params, saturation_code
 from ..rules.terms import LITERAL as TERM_LITERAL
@@ -174,7 +175,12 @@ class _Plain:
         if road is None:
             return self._refused(i, op, child)
         for n, hop in enumerate(road.hops):
-            child = self._hop(child, with_dtype(result, hop.dst), hop, road, n)
+            t = with_dtype(result, hop.dst)
+            if hop.composed is None:
+                child = self._hop(child, t, hop, road, n)
+            else:
+                bound = {X: child, SHAPE: shape_code(t)}
+                child = self._made(hop.composed.pattern, bound, RULES[hop.composed.rule].number, {})
         return child
 
     def _refused(self, i: int, op: Op, child: int) -> int:
@@ -202,15 +208,20 @@ class _Plain:
 
 
 def shortest(pricer: Pricer, source: TileType, op: Op, values: ValueSet | None) -> Road | None:
-    """Return the shortest chain of a cast that the contract admits; facts count only where none is known."""
+    """Return the shortest chain of a cast that the contract admits, one of native casts if there is one.
+
+    Facts count only where none is known without.
+    """
     dst = op.result.type.dtype  # type: ignore[union-attr]
     mode, saturation = op.attrs.get("mode", "round"), op.attrs.get("saturation_mode")
     assert pricer.target is not None
+    composed: Road | None = None
     for facts in (None, values) if values is not None else (None,):
         found = roads(pricer.target, source.dtype, dst, mode, saturation, facts)
-        admitted = (r for r in found if r.exact or not pricer.exact_only)
-        first = next(admitted, None)
-        if first is not None:
-            return first
-    return None
+        admitted = [r for r in found if r.exact or not pricer.exact_only]
+        native = next((r for r in admitted if r.native), None)
+        if native is not None:
+            return native
+        composed = composed or next(iter(admitted), None)
+    return composed
 

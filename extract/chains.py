@@ -10,7 +10,9 @@ from ..ir.program import Operand, Value
 from ..rewrite.graph import Graph, Node
 from ..rewrite.saturate import ROADS_PER_CAST
 from ..rules.casts import road_words
+from ..rules.composed import COMPOSED
 from ..rules.paths import Road, roads
+from ..rules.rule import RULES
 from ..rules.target import Target
 from ..rules.terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS, DTYPE_CODES
 from .lowered import RegionResult
@@ -126,15 +128,28 @@ def chain(graph: Graph, picks: dict[int, int], c: int, node: Node, stops: frozen
 
     The chain begins at a class in ``stops``, or at the first value that is no cast.
     """
-    nodes = [node]
+    nodes = [_conversion(graph, c, node)]
     seen = {c, *stops}
     while True:
         child = nodes[-1].children[0]
-        below = graph.classes[child][picks[child]] if child in picks else None
+        below = _conversion(graph, child, graph.classes[child][picks[child]]) if child in picks else None
         if below is None or not is_cast(below) or child in seen:
             return Chain(child, tuple(reversed(nodes)))
         seen.add(child)
         nodes.append(below)
+
+
+def _conversion(graph: Graph, c: int, node: Node) -> Node:
+    """Return the conversion that a class is where ``node`` is the last one of the instructions that make it up."""
+    made = _COMPOSED.get(node.rule)
+    if made is None or node.decl is None or node.decl.name != made.pattern.op:
+        return node
+    ends = DTYPE_CODES[made.src.name], DTYPE_CODES[made.dst.name]
+    whole = (n for n in graph.classes[c] if is_cast(n) and (n.key[2], n.key[0]) == ends and n.rule != node.rule)
+    return next(whole, node)
+
+
+_COMPOSED = {RULES[made.rule].number: made for made in COMPOSED}
 
 
 def emitted_values(result: RegionResult) -> frozenset[int]:

@@ -94,7 +94,7 @@ class Describer:
     def facts(self, result: RegionResult, r: Rewrite) -> tuple[FactUsed, ...]:
         """Return the value sets that the rule's conditions asked for."""
         wanted = [k for relation, k, _ in r.step.facts if relation in ("fits", "finite")]
-        if r.rule.phase == "lower" and not r.backwards and is_cast(r.before.node):
+        if r.rule.phase != "normalise" and not r.backwards and is_cast(r.before.node):
             wanted.append(r.before.children[0].c)
         found: list[FactUsed] = []
         for k in dict.fromkeys(wanted):

@@ -14,6 +14,7 @@ from ..ir.program import Const, Op, Value
 from ..ir.types import ScalarType, TileType, Type
 from ..ir.valueset import ValueSet
 from ..rewrite.graph import OPERATION, Graph, Node
+from ..rules.composed import composed_on
 from ..rules.cost import Instr, cycles
 from ..rules.paths import roads
 from ..rules.rule import RULES
@@ -246,7 +247,7 @@ class Pricer:
             return price
         if node.approx:
             return Price(price.cycles, price.instructions, 1) if not self.exact_only else Refusal("inexact road")
-        if self.target is None or node.rule in _road_rules() or self._honours(node, source.dtype, values):
+        if self.target is None or self._honours(node, source.dtype, mode, values):
             return price
         return Refusal(
             f"{self.target.name} converts {source.dtype.name} to {result.dtype.name} in a fixed way, not as asked",
@@ -264,12 +265,18 @@ class Pricer:
         attrs = [("mode", mode)] + ([("saturation", saturation)] if saturation else [])
         return Price(cycles(self.target, Instr("tcvt", (src.name, dst.name), rows, cols, phys, tuple(attrs))), 1)
 
-    def _honours(self, node: Node, src: DType, values: ValueSet | None) -> bool:
-        """Tell whether the hardware's one conversion does what the node says, on every value that arrives."""
+    def _honours(self, node: Node, src: DType, mode: str, values: ValueSet | None) -> bool:
+        """Tell whether the hardware's one conversion does what the node says, on every value that arrives.
+
+        The hops of roads do, but for those that are composed of other instructions.
+        """
         assert self.target is not None and isinstance(node.type, TileType)
-        mode, saturation = node.attrs.get("mode", "round"), node.attrs.get("saturation_mode")
+        if node.rule in _road_rules():
+            composed = composed_on(self.target).get((src, node.type.dtype))
+            return composed is None or composed.mode != mode
+        saturation = node.attrs.get("saturation_mode")
         found = roads(self.target, src, node.type.dtype, mode, saturation, values, max_hops=1, k=1)
-        return any(road.exact for road in found)
+        return any(road.exact and road.native for road in found)
 
     def written(self, op: Op) -> Price | Refusal:
         """Return the price of an operation as written (casts: one native conversion)."""

@@ -145,7 +145,7 @@ class Prover:
     ) -> Iterator[tuple[Form, Proof]]:
         near, far = (rule.rhs, rule.lhs) if backwards else (rule.lhs, rule.rhs)
         # What the second phase makes is final: such a rule is taken to the goal only.
-        last = rule.phase == "lower" and not backwards
+        last = rule.phase != "normalise" and not backwards
         if last and len(self._active) > 1 and not self.detours:
             return
         for step, bound in self._matches(rule, form.c, form.node, goal if last else None, backwards):
@@ -219,7 +219,7 @@ def _length(proof: Proof, late: int = 8) -> int:
     ``late``: what rules of the second phase count. On the way to another rule's pattern they are a detour, since the
     first phase never saw what they make.
     """
-    return sum((late if r.rule.phase == "lower" else 8) + r.backwards for r in proof)
+    return sum((8 if r.rule.phase == "normalise" else late) + r.backwards for r in proof)
 
 
 def _literal(graph: Graph, c: int) -> Node:

@@ -14,7 +14,7 @@ from ..rules.paths_proof import Conversion, decide
 from ..rules.paths_rank import describe
 from .chains import road_behind
 from .lowered import Instruction, Lowered
-from .price import Price, Pricer, pricer_for
+from .price import Price, Pricer, pricer_for, work_shape
 
 
 def inexact_roads(lowered: Lowered) -> list[tuple[Instruction, Road]]:
@@ -73,7 +73,7 @@ def cheapest_exact(pricer: Pricer, road: Road, t: TileType) -> Road | None:
     saturation = road.hops[-1].saturation
     found = roads(pricer.target, request.src, request.dst, mode, saturation, road.values)
     exact = [r for r in found if r.exact]
-    return min(exact, key=lambda r: (chain_cycles(pricer, r, t), len(r.hops), str(r)), default=None)
+    return min(exact, key=lambda r: (chain_cycles(pricer, r, t), r.instructions, str(r)), default=None)
 
 
 def chain_cycles(pricer: Pricer, road: Road, t: TileType) -> float:
@@ -81,6 +81,10 @@ def chain_cycles(pricer: Pricer, road: Road, t: TileType) -> float:
     here, total = with_dtype(t, road.src), 0.0
     for hop in road.hops:
         there = with_dtype(t, hop.dst)
+        if hop.composed is not None and pricer.target is not None:
+            total += hop.composed.cycles(pricer.target, *work_shape([here, there]))
+            here = there
+            continue
         price = pricer.hop(here, there, hop.effective, hop.saturation)
         assert isinstance(price, Price)
         total, here = total + price.cycles, there

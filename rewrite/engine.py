@@ -111,6 +111,7 @@ def schema() -> list[str]:
         "(function val (i64) V :no-merge)",
         "(ruleset normalise)",
         "(ruleset lower)",
+        "(ruleset compose)",
     ]
     out += _declarations(_ruled())
     for name, (kinds, _) in facts.FACTS.items():
@@ -156,7 +157,7 @@ def _made(rule: Rule) -> frozenset[str]:
 
 
 def _is_always(rule: Rule) -> bool:
-    return _operations(rule.lhs) <= _ALWAYS
+    return rule.phase != "compose" and _operations(rule.lhs) <= _ALWAYS
 
 
 #: Contracts whose rules every run admits; they stay loaded once a region has needed them.
@@ -205,7 +206,8 @@ class Engine:
         self.keeps = keep
         self._bindings = bindings()
         self._rules = tuple(rules)
-        self._late = [(r, _operations(r.lhs), _made(r)) for r in self._rules if not _is_always(r)]
+        self._late = [(r, _operations(r.lhs), _made(r)) for r in self._rules
+                      if not _is_always(r) and r.phase != "compose"]  # fmt: skip
         self._commands: dict[str, list[Any]] = {}
         self._matches: dict[tuple[frozenset[str], frozenset[str]], list[Rule]] = {}
         self._schedules: dict[str, list[Any]] = {}
@@ -262,6 +264,14 @@ class Engine:
     def _run(self, rules: Iterable[Rule]) -> None:
         for r in rules:
             self._egraph.run_program(*self._parsed(r))
+
+    def compose(self, rules: Iterable[Rule]) -> None:
+        """Load rules of the phase "compose" until the next reset; no other rule sees what they make."""
+        found = list(rules)
+        missing = frozenset().union(*map(_mentioned, found)) - _ruled() - self._declared - self._kept_operations
+        self._declared.update(missing)
+        self._load(_declarations(missing))
+        self._run(found)
 
     def active(self) -> list[Rule]:
         """Return the rules loaded since the last reset, beside the template's."""

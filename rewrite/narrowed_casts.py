@@ -33,7 +33,8 @@ def splits(op: Op, target: Target | None, scope: Mapping[str, Value]) -> bool:
         return False
     words = {**OPS[op.name].defaults, **op.attrs}
     mode, saturation = words["mode"], words["saturation_mode"]
-    return not roads(target, source.type.dtype, t.dtype, mode, saturation, max_hops=1, k=1)
+    found = roads(target, source.type.dtype, t.dtype, mode, saturation, max_hops=1, k=1)
+    return not any(road.native for road in found)
 
 
 def split(op: Op, taken: set[str], scope: Mapping[str, Value]) -> list[Op]:

@@ -22,6 +22,7 @@ from ..rules.facts import (
     value_within,
 )
 from ..rules.paths import Road, roads
+from ..rules.rule import RULES
 from ..rules.target import Target
 from ..rules.terms import (
     CODE_DTYPES,
@@ -84,10 +85,9 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
     eng.add([*text, *facts, *literals, *rows])
     outcome = _normalise(eng, region, plan.budget)
     if sets and plan.target is not None:
-        facts = _road_rows(eng, region, sets, plan)
-        if facts:
-            eng.add(facts)
-            lowered = eng.run("lower", plan.budget)
+        offered = _offered_roads(eng, region, sets, plan)
+        if offered:
+            lowered = _lower(eng, offered, plan.budget)
             outcome = outcome if outcome.stopped != "saturated" else lowered
     graph = read_graph(region, codes, eng.rows(), eng.rows(why_tables()))
     values: dict[int, ValueSet] = {}
@@ -245,8 +245,19 @@ def _fact_word(d: DType | int | None) -> str:
     return "" if d is None else f" {d if isinstance(d, int) else DTYPE_CODES[d.name]}"
 
 
-def _road_rows(eng: Engine, region: Region, sets: dict[int, ValueSet], plan: Plan) -> list[str]:
-    """Return the road rows of every cast in the normalised e-graph; of what rules made, exact roads only."""
+def _lower(eng: Engine, offered: list[tuple[str, Road]], budget: Budget) -> Outcome:
+    """Make casts chains by the rows of their roads, then the composed hops their instructions."""
+    eng.add([row for row, _ in offered])
+    outcome = eng.run("lower", budget)
+    composed = dict.fromkeys(hop.composed.rule for _, road in offered for hop in road.hops if hop.composed)
+    if composed:
+        eng.compose(RULES[name] for name in composed)
+        outcome = eng.run("compose", budget)
+    return outcome
+
+
+def _offered_roads(eng: Engine, region: Region, sets: dict[int, ValueSet], plan: Plan) -> list[tuple[str, Road]]:
+    """Return the roads of every cast in the normalised e-graph, with rows; of what rules made, exact ones only."""
     assert plan.target is not None
     rows = eng.rows(_CAST_TABLES)
     name_of: dict[int, int] = {}
@@ -261,7 +272,7 @@ def _road_rows(eng: Engine, region: Region, sets: dict[int, ValueSet], plan: Pla
         for dst, _, src, mode, sat, _, x, _ in rows.get("tile_cast", [])
         if x in name_of and src != dst
     }
-    out: list[str] = []
+    out: list[tuple[str, Road]] = []
     for number, ((x, *request), values) in enumerate(sorted(casts.items(), key=lambda c: c[0]), 1):
         out += _rows_for(f"(val {x})", tuple(request), values, plan.target, plan.exact_only, number)
     made = [row for row in rows.get("tile_cast", []) if row[6] not in name_of and row[0] != row[2]]
@@ -280,7 +291,7 @@ def _smaller(a: ValueSet, b: ValueSet) -> bool:
 
 def _rows_for(
     x: str, request: tuple[int, ...], values: ValueSet, target: Target, exact_only: bool, number: int
-) -> list[str]:
+) -> list[tuple[str, Road]]:
     src, dst, mode, sat = request
     signature = f"{x} {src} {dst} {mode} {sat}"
     found = roads(
@@ -292,7 +303,7 @@ def _rows_for(
         values,
         k=ROADS_PER_CAST,
     )
-    return [_row(signature, road, number) for road in found if (road.exact or not exact_only) and _useful(road)]
+    return [(_row(signature, road, number), road) for road in found if (road.exact or not exact_only) and _useful(road)]
 
 
 def _useful(road: Road) -> bool:

@@ -8,6 +8,7 @@ the road tables, so the rules here stay generic.
 from __future__ import annotations
 
 from ..ir.op import OPS
+from .composed import COMPOSED
 from .facts import finite, fits, has_arithmetic, is_float, is_integer, keeps_infinity, narrows, widens
 from .paths import Hop, Road
 from .rule import Condition, Names, Pattern, Term, Var, dtypes, integers, modes, rule, saturations, shapes, values
@@ -189,6 +190,19 @@ _ROAD_REASON = {
 }
 
 _declare_roads()
+
+
+def _declare_composed() -> None:
+    for made in COMPOSED:
+        src, dst = DTYPE_CODES[made.src.name], DTYPE_CODES[made.dst.name]
+        mode, saturation = (m, s) if made.mode is None else (MODE_CODES[made.mode], 0)
+        rule(
+            made.rule, lhs=Term("tile.cast", (dst, sh, src, mode, saturation, 0), (x,)), rhs=made.pattern,
+            contract="exact", reason=made.reason, phase="compose",
+        )  # fmt: skip
+
+
+_declare_composed()
 
 
 def cast_signature_is_as_expected() -> bool:

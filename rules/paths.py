@@ -13,6 +13,9 @@ destination's values (:func:`listed`) is legal only by an exact chain.
 but another mode on an earlier hop makes it so, the changed chain is listed too: rounding to odd before any
 mode, or truncation before ties away (what lies above a tie stays at or above it).
 
+*Composed conversions*: where no chain of native casts is exact, conversions made of several instructions may be hops
+(``composed.py``): rounding to odd on the way to BF16, say. Dtypes that no native cast starts from begin with one.
+
 *Saturation*: an integer destination clamps unless asked not to; a float one overflows as IEEE 754 says unless
 asked to clamp, on every target. Only for integer destinations is a target taken to ignore a request.
 """
@@ -20,10 +23,9 @@ asked to clamp, on every target. Only for integer destinations is a target taken
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -31,23 +33,24 @@ from ..ir import valueset
 from ..ir.codes import Array
 from ..ir.convert import encode, parse_mode
 from ..ir.diagnostics import error
-from ..ir.dtypes import DTYPES, DType
+from ..ir.dtypes import DType
 from ..ir.rounding import effective
 from ..ir.valueset import ValueSet
+from .composed import Composed, composed_on
 from .paths_error import Measured, furthest, measure
+from .paths_legal import ORDER, Edge, listed, simple_paths
 from .paths_proof import Conversion, Verdict, decide, run
 from .paths_values import specials
-from .target import CastEdge, Target
+from .target import Target
 
 MAX_HOPS = 4
 #: Modes an earlier hop may take instead of the requested one.
 _STICKY = ("odd", "trunc")
-_ORDER = {name: i for i, name in enumerate(DTYPES)}
 
 
 @dataclass(frozen=True)
 class Hop:
-    """One native cast: what the IR says and what the hardware does.
+    """One native cast: what the IR says and what the hardware does; or a ``composed`` conversion.
 
     ``saturation`` is None on hops that leave it to the default; ``effective`` and ``clamps`` are the round
     mode and the saturation that act.
@@ -59,6 +62,12 @@ class Hop:
     effective: str
     saturation: str | None
     clamps: bool
+    composed: Composed | None = None
+
+    @property
+    def instructions(self) -> int:
+        """The number of instructions."""
+        return self.composed.instructions if self.composed else 1
 
     @property
     def conversion(self) -> Conversion:
@@ -94,8 +103,13 @@ class Road:
 
     @property
     def instructions(self) -> int:
-        """The number of casts."""
-        return len(self.hops)
+        """The number of instructions: one a hop, unless the hop is composed."""
+        return sum(hop.instructions for hop in self.hops)
+
+    @property
+    def native(self) -> bool:
+        """True when every hop is a single native cast."""
+        return not any(hop.composed for hop in self.hops)
 
     @property
     def kind(self) -> str:
@@ -190,20 +204,23 @@ def _roads(
         return (Road(target.name, request, values, (), True, "the dtype stays"),) if kept else ()
     on_page = listed(target, src, dst)
     found: list[Road] = []
-    for _, paths in itertools.groupby(_paths(target, src, dst, values, max_hops), key=len):
+    for _, paths in itertools.groupby(simple_paths(target, src, dst, values, max_hops), key=len):
         if len(found) >= k and any(r.exact for r in found):
             break
         for path in paths:
             found += _on_path(target, path, request, mode, saturation, values)
         if not on_page:
             found = [r for r in found if r.exact]
+    if not any(r.exact for r in found):
+        paths = simple_paths(target, src, dst, values, max_hops)
+        found += _with_composed(target, paths, request, mode, saturation, values)
     return tuple(sorted(found, key=_order))
 
 
 def _order(road: Road) -> tuple[object, ...]:
     page = page_rank(road)
     changed = sum(hop.mode != road.hops[-1].mode for hop in road.hops)
-    names = tuple(_ORDER[d.name] for d in road.stops)
+    names = tuple(ORDER[d.name] for d in road.stops)
     return (road.instructions, page[:1], not road.exact, changed, page, names)
 
 
@@ -213,83 +230,6 @@ def page_rank(road: Road) -> tuple[int, ...]:
     In ascending order these say "same width into float first, then change width".
     """
     return tuple(int(h.src.is_float or not h.dst.is_float or h.src.bits != h.dst.bits) for h in road.hops)
-
-
-# -- legal paths -------------------------------------------------------------------------------------------
-
-
-class Edge(NamedTuple):
-    """One native cast of a target."""
-
-    src: DType
-    dst: DType
-    row: CastEdge
-
-
-@lru_cache(maxsize=64)
-def edges_from(target: Target) -> dict[DType, tuple[Edge, ...]]:
-    """Return the native casts by source, in dtype order; rounding within one dtype is no cast."""
-    edges = [Edge(DTYPES[row.src], DTYPES[row.dst], row) for row in target.casts.values()]
-    edges.sort(key=lambda e: (_ORDER[e.src.name], _ORDER[e.dst.name]))
-    by_source: dict[DType, tuple[Edge, ...]] = {}
-    for edge in edges:
-        if edge.src is not edge.dst:
-            by_source[edge.src] = (*by_source.get(edge.src, ()), edge)
-    return by_source
-
-
-def _paths(
-    target: Target, src: DType, dst: DType, values: ValueSet, max_hops: int
-) -> Iterator[tuple[Edge, ...]]:
-    """Yield the simple paths on which every value that the destination can hold survives, shortest first."""
-    wanted = common(values, valueset.of_dtype(dst))
-    edges = edges_from(target)
-
-    def passes(stop: DType) -> bool:
-        return wanted is None or valueset.representable(wanted, stop)
-
-    front: list[tuple[Edge, ...]] = [(edge,) for edge in edges.get(src, ())]
-    for _ in range(max_hops):
-        longer = []
-        for path in front:
-            stop = path[-1].dst
-            if stop is dst:
-                yield path
-            elif passes(stop):
-                seen = {src, *(e.dst for e in path)}
-                longer += [(*path, edge) for edge in edges.get(stop, ()) if edge.dst not in seen]
-        front = longer
-
-
-def common(a: ValueSet, b: ValueSet) -> ValueSet | None:
-    """Return the values that two sets share (or a little more), None when there is none."""
-    lo, hi = max(a.lo, b.lo), min(a.hi, b.hi)
-    nan, inf, negative_zero = a.nan and b.nan, a.inf and b.inf, a.negative_zero and b.negative_zero
-    if lo > hi:
-        if not (nan or inf or negative_zero):
-            return None
-        lo, hi = 0, 0
-    return ValueSet(lo, hi, max(a.grid, b.grid), min(a.sig, b.sig), nan, inf, negative_zero)
-
-
-@lru_cache(maxsize=4096)
-def listed(target: Target, src: DType, dst: DType) -> bool:
-    """Tell whether some chain passes only through types that hold every value of the destination.
-
-    These are the pairs of the cast-legality page; others are legal only where an exact chain is proved.
-    """
-    edges = edges_from(target)
-    wanted = valueset.of_dtype(dst)
-    seen, front = {src}, [src]
-    while front:
-        stop = front.pop()
-        for edge in edges.get(stop, ()):
-            if edge.dst is dst:
-                return True
-            if edge.dst not in seen and valueset.representable(wanted, edge.dst):
-                seen.add(edge.dst)
-                front.append(edge.dst)
-    return False
 
 
 # -- one path ----------------------------------------------------------------------------------------------
@@ -338,7 +278,7 @@ def _hop(edge: Edge, mode: str, saturation: str | None) -> Hop:
     if not edge.dst.is_float and not edge.row.saturation_control:
         clamps = edge.row.saturation == "on"
     acts = effective(edge.row.effective_mode(mode), edge.dst)
-    return Hop(edge.src, edge.dst, mode, acts, saturation, clamps)
+    return Hop(edge.src, edge.dst, mode, acts, saturation, clamps, edge.composed)
 
 
 def _variants(path: tuple[Edge, ...], hops: tuple[Hop, ...]) -> Iterator[tuple[Hop, ...]]:
@@ -349,6 +289,50 @@ def _variants(path: tuple[Edge, ...], hops: tuple[Hop, ...]) -> Iterator[tuple[H
     ]
     every = [(*chosen, hops[-1]) for chosen in itertools.product(*choices)]
     yield from sorted(every[1:], key=lambda chain: sum(a is not b for a, b in zip(chain, hops)))
+
+
+def _with_composed(
+    target: Target,
+    paths: Iterator[tuple[Edge, ...]],
+    request: Conversion,
+    mode: str,
+    saturation: str | None,
+    values: ValueSet,
+) -> list[Road]:
+    """Return the exact roads of the least length that have composed hops in the place of native ones."""
+    made = composed_on(target)
+    for _, group in itertools.groupby(paths, key=len):
+        found: list[Road] = []
+        for path in group:
+            if any((e.src, e.dst) in made for e in path) and not _undefined(path, values):
+                hops = (*(_hop(edge, mode, None) for edge in path[:-1]), _hop(path[-1], mode, saturation))
+                found += itertools.islice(_composed_roads(target, hops, made, request, values), 1)
+        if found:
+            return found
+    return []
+
+
+def _composed_roads(
+    target: Target,
+    hops: tuple[Hop, ...],
+    made: Mapping[tuple[DType, DType], Composed],
+    request: Conversion,
+    values: ValueSet,
+) -> Iterator[Road]:
+    """Yield the exact chains with some hop composed, the fewest first; the last one does what is asked."""
+    choices = []
+    for hop in hops:
+        other = made.get((hop.src, hop.dst))
+        mode = other.mode if other else None
+        choices.append([hop, Hop(hop.src, hop.dst, mode, mode, None, False, other)] if mode else [hop])
+    every = list(itertools.product(*choices))[1:]
+    for chain in sorted(every, key=lambda chain: sum(a is not b for a, b in zip(chain, hops))):
+        if (chain[-1].effective, chain[-1].clamps) == (request.mode, request.saturate):
+            verdict = decide(request, tuple(h.conversion for h in chain), values)
+            if len(chain) == 1 and chain[0].composed:
+                verdict = Verdict(True, f"instructions that do it, by {chain[0].composed.rule}")
+            if verdict.exact:
+                yield _road(target, request, chain, values, verdict)
 
 
 def _road(

@@ -17,7 +17,8 @@ from ..ir.codes import Array
 from ..ir.convert import ROUND_MODES, all_values, convert, encode, same_bits
 from ..ir.dtypes import DTYPES, DType
 from ..ir.samples import hostile, special_values
-from .paths import Road, edges_from, roads
+from .paths import Road, roads
+from .paths_legal import edges_from
 from .target import Target
 
 SATURATIONS = (None, "on", "off")

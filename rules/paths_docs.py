@@ -8,7 +8,8 @@ from pathlib import Path
 
 from ..ir.diagnostics import TileggError
 from ..ir.dtypes import DTYPES, DType
-from .paths import Road, edges_from, listed
+from .paths import Road
+from .paths_legal import edges_from, listed
 from .paths_rank import RankedRoad, best_roads
 from .target import Target, load_target
 
@@ -42,32 +43,44 @@ def _sources(target: Target) -> list[DType]:
     return [dtype for dtype in DTYPES.values() if dtype in edges]
 
 
-def _best(target: Target, src: DType, dst: DType, mode: str) -> RankedRoad | None:
+def _ranked(target: Target, src: DType, dst: DType, mode: str) -> tuple[RankedRoad, ...]:
     try:
-        return best_roads(target, src, dst, mode, objective="instructions")[0]
+        return best_roads(target, src, dst, mode, objective="instructions")
     except TileggError:
-        return None
+        return ()
+
+
+def _best(target: Target, src: DType, dst: DType, mode: str) -> RankedRoad | None:
+    return next(iter(_ranked(target, src, dst, mode)), None)
 
 
 def _table(target: Target, pairs: list[tuple[DType, DType]]) -> Iterator[str]:
     yield "| from | to | casts | default mode `round` | mode `rint` |"
     yield "|---|---|---|---|---|"
     for src, dst in pairs:
-        best = [_best(target, src, dst, mode) for mode in SHOWN_MODES]
-        cells = ["none" if found is None else _cell(found.road) for found in best]
+        ranked = [_ranked(target, src, dst, mode) for mode in SHOWN_MODES]
+        cells = [_cell(found[0].road) + _exact_instead(found) if found else "none" for found in ranked]
         if cells[0] == cells[1]:
             cells[1] = "the same"
-        count = min(found.road.instructions for found in best if found is not None)
+        count = min(found[0].road.instructions for found in ranked if found)
         yield f"| {src.name} | {dst.name} | {count} | {cells[0]} | {cells[1]} |"
 
 
 def _cell(road: Road) -> str:
-    if road.instructions == 1:
-        return f"native, {_accuracy(road)}"
+    if len(road.hops) == 1:
+        return f"{'native' if road.native else 'composed'}, {_accuracy(road)}"
     text = " → ".join(
         hop.dst.name + (f" ({hop.mode})" if hop.mode != road.hops[-1].mode else "") for hop in road.hops[:-1]
     )
     return f"via {text}: {_accuracy(road)}"
+
+
+def _exact_instead(found: tuple[RankedRoad, ...]) -> str:
+    """Name the exact road with composed conversions that stands beside an inexact one of native casts."""
+    exact = next((r.road for r in found if r.road.exact), None)
+    if found[0].road.exact or exact is None or exact.native:
+        return ""
+    return f"; {exact.instructions} instructions, {_cell(exact) if len(exact.hops) > 1 else 'exact'}"
 
 
 def _accuracy(road: Road) -> str:

@@ -15,7 +15,8 @@ from ..ir.diagnostics import Span, TileggError, error
 from ..ir.dtypes import DType
 from ..ir.valueset import ValueSet
 from .cost import Instr, cycles
-from .paths import MAX_HOPS, Road, edges_from, page_rank, roads
+from .paths import MAX_HOPS, Road, page_rank, roads
+from .paths_legal import edges_from
 from .target import Target
 
 OBJECTIVES = ("cycles", "instructions", "accuracy")
@@ -55,6 +56,9 @@ def hop_cycles(target: Target, road: Road, shape: Sequence[int]) -> tuple[float,
     rows, cols, *rest = shape
     found = []
     for hop in road.hops:
+        if hop.composed is not None:
+            found.append(hop.composed.cycles(target, rows, cols, rest[0] if rest else cols))
+            continue
         # The price of a saturating cast is that of what happens, hence also of the default.
         attrs = () if hop.dst.is_float else (("saturation", "on" if hop.clamps else "off"),)
         instr = Instr("tcvt", (hop.src.name, hop.dst.name), rows, cols, rest[0] if rest else cols, attrs)

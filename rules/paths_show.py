@@ -3,12 +3,14 @@
 The dictionary (also the JSON form)::
 
     {schema: 1, src, dst, arch, mode, saturation, shape: [rows, cols],
-     chains: [{hops: [{src, dst, mode, effective_mode, saturation, cycles}], instructions, cycles,
+     chains: [{hops: [{src, dst, mode, effective_mode, saturation, cycles, instructions, composed}],
+               instructions, cycles,
                class: "exact" | "double_rounding",
                error: {rate, max_ulp, samples, exhaustive}, pareto}]}
 
 ``saturation`` is "on", "off" or null (left to the destination's default); ``cycles`` are core cycles for the
-shape; ``rate`` is the share of differing source values, ``max_ulp`` counts codes of the destination.
+shape; ``composed`` names the rule that makes several instructions of a hop, else null;
+``rate`` is the share of differing source values, ``max_ulp`` counts codes of the destination.
 """
 
 from __future__ import annotations
@@ -69,6 +71,8 @@ def _chain(ranked: RankedRoad) -> dict[str, Any]:
                 "effective_mode": hop.effective,
                 "saturation": hop.saturation,
                 "cycles": round(cycles, 3),
+                "instructions": hop.instructions,
+                "composed": hop.composed.rule if hop.composed else None,
             }
             for hop, cycles in zip(road.hops, ranked.hop_cycles, strict=True)
         ],
@@ -94,6 +98,14 @@ def chain_text(src: str, hops: Sequence[dict[str, Any]]) -> str:
     return text
 
 
+def composed_text(hops: Sequence[dict[str, Any]]) -> list[str]:
+    """Return ``FP32 → BF16 (odd) is made of 5 instructions (cast.composed.odd-bf16)`` for every composed hop."""
+    return [
+        f"{hop['src']} → {hop['dst']} ({hop['mode']}) is made of {hop['instructions']} instructions ({hop['composed']})"
+        for hop in hops if hop["composed"]
+    ]  # fmt: skip
+
+
 def error_text(chain: dict[str, Any]) -> str:
     """Return a chain's accuracy in words: ``exact``, or how many of how many values differ, by how much."""
     measured = chain["error"]
@@ -110,7 +122,8 @@ def render_text(explored: Explored) -> str:
     saturation = explored["saturation"] or "default"
     title = f"{explored['src']} to {explored['dst']} on {explored['arch']}"
     lines = [f"{title}, mode {explored['mode']}, saturation {saturation}, {rows}x{cols}"]
-    table = [("", "casts", "cycles", "chain", "accuracy")]
+    composed = list(dict.fromkeys(line for chain in explored["chains"] for line in composed_text(chain["hops"])))
+    table = [("", "instructions" if composed else "casts", "cycles", "chain", "accuracy")]
     for chain in explored["chains"]:
         mark = "*" if chain["pareto"] else ""
         text = chain_text(explored["src"], chain["hops"])
@@ -122,6 +135,7 @@ def render_text(explored: Explored) -> str:
             f"{accuracy}".rstrip()
         )
     lines.append("* on the Pareto front of cycles and error")
+    lines += composed
     lines += [_NONE_EXACT] * (not _any_exact(explored))
     return "\n".join(lines) + "\n"
 
@@ -196,10 +210,15 @@ def _lane(src: str, chain: dict[str, Any], y: int, step: int, notes_at: int) -> 
             parts.append(_text(x + (step - _BOX[0]) // 2, y + 44, f"sat {hop['saturation']}", "s", "middle"))
         parts.append(_box(x + step - _BOX[0], y, hop["dst"], color))
     star = "★ " if chain["pareto"] else ""
-    count = f"{chain['instructions']} cast{'s' * (chain['instructions'] != 1)}"
+    count = _count(chain)
     parts.append(_text(notes_at, y + 13, f"{star}{chain['cycles']:.0f} cycles, {count}"))
     parts.append(_text(notes_at, y + 30, error_text(chain), "s"))
     return parts
+
+
+def _count(chain: dict[str, Any]) -> str:
+    what = "instruction" if composed_text(chain["hops"]) else "cast"
+    return f"{chain['instructions']} {what}{'s' * (chain['instructions'] != 1)}"
 
 
 def _box(x: int, y: int, label: str, color: str) -> str:

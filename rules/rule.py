@@ -105,7 +105,8 @@ class Condition:
         )
 
 
-Phase = Literal["normalise", "lower"]
+#: Rules of the phase "compose" load where the road search offers the conversion they stand for.
+Phase = Literal["normalise", "lower", "compose"]
 
 
 @dataclass(frozen=True)

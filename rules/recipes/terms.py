@@ -70,14 +70,54 @@ def axpy(acc: Pattern, a: Pattern, b: float) -> Term:
     return _tile("axpy", acc, a, number(b))
 
 
-def shift_left(a: Pattern, n: int) -> Term:
-    """INT32 bits shifted."""
-    return _tile("shls", a, whole(n), dtype=INT32)
+def shift_left(a: Pattern, n: int, dtype: DType = INT32) -> Term:
+    """Integer bits shifted."""
+    return _tile("shls", a, whole(n), dtype=dtype)
 
 
-def add_whole(a: Pattern, n: int) -> Term:
-    """INT32 plus a constant."""
-    return _tile("adds", a, whole(n), dtype=INT32)
+def shift_right(a: Pattern, n: int) -> Term:
+    """INT32 shifted down, the sign kept."""
+    return _tile("shrs", a, whole(n), dtype=INT32)
+
+
+def add_whole(a: Pattern, n: int, dtype: DType = INT32) -> Term:
+    """Integers plus a constant, wrapping."""
+    return _tile("adds", a, whole(n), dtype=dtype)
+
+
+def plus(a: Pattern, b: Pattern, dtype: DType = INT32) -> Term:
+    """The sum of integers, wrapping."""
+    return _tile("add", a, b, dtype=dtype)
+
+
+def minus(a: Pattern, b: Pattern) -> Term:
+    """The difference of INT32, wrapping."""
+    return _tile("sub", a, b, dtype=INT32)
+
+
+def times(a: Pattern, b: Pattern) -> Term:
+    """The product of INT32, wrapping."""
+    return _tile("mul", a, b, dtype=INT32)
+
+
+def max_whole(a: Pattern, n: int, dtype: DType = INT32) -> Term:
+    """The larger one of integers and a constant."""
+    return _tile("maximums", a, whole(n), dtype=dtype)
+
+
+def min_whole(a: Pattern, n: int) -> Term:
+    """The smaller one of INT32 and a constant."""
+    return _tile("minimums", a, whole(n), dtype=INT32)
+
+
+def and_whole(a: Pattern, n: int) -> Term:
+    """INT32 bits and a constant's."""
+    return _tile("ands", a, whole(n), dtype=INT32)
+
+
+def either(a: Pattern, b: Pattern) -> Term:
+    """The bits set in either one of two INT32."""
+    return _tile("or_", a, b, dtype=INT32)
 
 
 def xor(a: Pattern, b: Pattern) -> Term:
@@ -85,19 +125,20 @@ def xor(a: Pattern, b: Pattern) -> Term:
     return _tile("xor", a, b, dtype=INT32)
 
 
-def _view(a: Pattern, dtype: DType) -> Term:
+def view(a: Pattern, dtype: DType) -> Term:
+    """The same bits as another dtype of the same width; no instruction."""
     name = "tile.reinterpret_view"
     return Term(name, (DTYPE_CODES[dtype.name], SHAPE, plain_rest(name)), (a,))
 
 
 def bits(a: Pattern) -> Term:
     """The bits of an FP32 tile as INT32; no instruction."""
-    return _view(a, INT32)
+    return view(a, INT32)
 
 
 def from_bits(a: Pattern) -> Term:
     """INT32 bits as an FP32 tile; no instruction."""
-    return _view(a, FP32)
+    return view(a, FP32)
 
 
 def convert(a: Pattern, src: DType, dst: DType, mode: str) -> Term:

@@ -82,7 +82,7 @@ def test_illegal_pair_of_the_target(tilegg, source, tmp_path):
 
 
 def test_no_exact_chain_under_the_exact_contract(tilegg, source):
-    path = source(cast_kernel("INT32", "BF16"))
+    path = source(cast_kernel("INT64", "BF16"))
     assert tilegg("lower", path, "--arch", "a5").code == 0
     done = tilegg("lower", path, "--arch", "a5", "--contract", "exact")
     assert done.code == 1 and f"{path}:11:" in done.err and "error[TG021]" in done.err

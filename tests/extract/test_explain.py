@@ -8,7 +8,7 @@ import pytest
 from tilegg.extract.explain import explain
 from tilegg.extract.lower import lower
 from tilegg.ir.diagnostics import TileggError
-from tilegg.ir.dtypes import BF16, FP8E4M3FN, FP16, FP32, HF8, INT8, INT32
+from tilegg.ir.dtypes import BF16, FP8E4M3FN, FP16, FP32, HF8, INT8, INT32, INT64
 from tilegg.ir.text import parse
 
 from .programs import Maker, chain, quantise, random_program
@@ -101,6 +101,8 @@ def test_double_rounding_is_remarked() -> None:
     assert (remark.code, remark.severity) == ("TG024", "remark")
     assert remark.message == "INT32 to BF16 may round twice: INT32 → FP32 → BF16"
     assert "differ, by up to 1 ulp" in remark.reason
+    assert remark.hint.startswith("exact: INT32 → FP32 (odd) → BF16 costs +")
+    (remark,) = lower(chain(INT64, (BF16, "rint")), "a2a3").remarks
     assert remark.hint == "no exact chain exists; tile.assume can prove a narrower range"
 
 

@@ -65,15 +65,18 @@ def lowered(program: tilegg.ir.program.Program, arch: str, **options: str) -> ti
 
 class TestDoubleRounding:
     @pytest.mark.parametrize("arch", ARCHES)
-    def test_int32_to_bf16_through_fp32_is_reported_or_refused(self, arch: str) -> None:
+    def test_int32_to_bf16_through_fp32_is_reported_or_made_exact(self, arch: str) -> None:
         program = kernel("INT32", "BF16, mode='rint'")
         values = [16842753, -16842753, 33685505]
         assert evaluate(program, "INT32", values) == [16908288, -16908288, 33816576]
         chain = tilegg.lower(program, arch)
         assert casts(chain.program) == ["INT32>FP32 rint", "FP32>BF16 rint"]
         assert [i.inexact for i in chain.functions[0].instructions if i.op.name == "tile.cast"] == [False, True]
+        exact = lowered(program, arch, contract="exact")
+        assert casts(exact) == ["INT32>FP32 trunc", "FP32>INT32 trunc", "FP32>BF16 rint"]
+        assert evaluate(exact, "INT32", values) == [16908288, -16908288, 33816576]
         with pytest.raises(tilegg.TileggError) as caught:
-            tilegg.lower(program, arch, contract="exact")
+            tilegg.lower(kernel("INT64", "BF16, mode='rint'"), arch, contract="exact")
         assert caught.value.diagnostics[0].code == "TG021"
 
     @pytest.mark.parametrize("arch", ARCHES)
@@ -107,6 +110,8 @@ class TestDoubleRounding:
         assert evaluate(exact, "FP32", values, 64) == [1.5, 3.0]
         inexact = tilegg.lower(kernel("FP32", "FP4, mode='rint'", n=64), "a5")
         assert any(i.inexact for i in inexact.functions[0].instructions)
+        odd = lowered(kernel("FP32", "FP4, mode='rint'", n=64), "a5", contract="exact")
+        assert evaluate(odd, "FP32", values, 64) == [1.5, 3.0]
 
 
 class TestPairsWithAnExactChain:

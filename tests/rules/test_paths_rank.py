@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tilegg.ir.convert import convert
 from tilegg.ir.diagnostics import TileggError
-from tilegg.ir.dtypes import BF16, DTYPES, FP4, FP8E4M3FN, FP16, FP32, HF8, INT8, INT16, INT32, UINT32, DType
+from tilegg.ir.dtypes import BF16, DTYPES, FP4, FP8E4M3FN, FP16, FP32, HF8, INT8, INT16, INT32, INT64, UINT32, DType
 from tilegg.rules.paths import Road, page_rank, roads
 from tilegg.rules.paths_rank import RankedRoad, best_roads, pareto_front
 from tilegg.rules.target import Target, load_target
@@ -48,10 +48,10 @@ def test_contracts() -> None:
     assert not best_roads(A5, INT32, BF16, "rint")[0].road.exact
     assert all(r.road.exact for r in best_roads(A5, FP32, INT8, "rint", contract="exact"))
     with pytest.raises(TileggError) as caught:
-        best_roads(A5, INT32, BF16, "rint", contract="exact")
+        best_roads(A5, INT64, BF16, "rint", contract="exact")
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.code == "TG021"
-    assert "INT32 → FP32 → BF16" in diagnostic.reason and "16842753" in diagnostic.reason
+    assert "INT64 → FP32 → BF16" in diagnostic.reason and "16842753" in diagnostic.reason
 
 
 def test_an_illegal_pair_names_source_destination_and_target() -> None:
@@ -84,8 +84,8 @@ def front(target: Target, src: DType, dst: DType, mode: str) -> list[RankedRoad]
 def test_the_pareto_front() -> None:
     (exact,) = front(A5, FP32, INT8, "rint")
     assert exact.road.exact, "cheapest and exact: it beats all others"
-    (short,) = front(A5, INT32, BF16, "rint")
-    assert not short.road.exact
+    (short, whole) = front(A5, INT32, BF16, "rint")
+    assert not short.road.exact and whole.road.exact and short.cycles < whole.cycles
     ranked = pareto_front(best_roads(A2A3, FP32, INT8, "rint"))
     for one in ranked:
         beaten = any(o.cycles <= one.cycles and o.rate < one.rate for o in ranked)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tilegg.ir.diagnostics import TileggError
-from tilegg.ir.dtypes import BF16, FP8E4M3FN, FP16, FP32, INT8, INT16, INT32, UINT32, DType
+from tilegg.ir.dtypes import BF16, FP8E4M3FN, FP16, FP32, INT8, INT16, INT32, INT64, UINT32, DType
 from tilegg.rules.paths_docs import docs_table
 from tilegg.rules.paths_show import explore, render_svg, render_text
 from tilegg.rules.target import load_target
@@ -53,6 +53,8 @@ def test_the_text_names_every_chain_and_its_accuracy() -> None:
     assert re.search(
         r"^\* +2 +\d+ +INT32 → FP32 → BF16 +7\.6e-06 of all values differ, by up to 1 ulp$", lines[2]
     )
+    assert any(re.search(r"^\* +7 +\d+ +INT32 → FP32 \(odd\) → BF16 +exact$", line) for line in lines)
+    lines = render_text(explore(A5, INT64, BF16, "rint")).splitlines()
     assert lines[-1] == "no chain of up to 4 casts is exact for every value"
     assert "exact" in render_text(explore(A5, FP32, INT8, "rint", "on"))
 
@@ -63,8 +65,8 @@ def test_the_picture_is_well_formed_and_shows_every_hop(src: DType, dst: DType) 
     root = ElementTree.fromstring(render_svg(found))
     space = "{http://www.w3.org/2000/svg}"
     arrows = [e.get("marker-end") for e in root.iter(f"{space}line")]
-    assert len(arrows) == sum(c["instructions"] for c in found["chains"])
-    exact = sum(c["instructions"] for c in found["chains"] if c["class"] == "exact")
+    assert len(arrows) == sum(len(c["hops"]) for c in found["chains"])
+    exact = sum(len(c["hops"]) for c in found["chains"] if c["class"] == "exact")
     assert arrows.count("url(#exact)") == exact
     words = [e.text for e in root.iter(f"{space}text")]
     for chain in found["chains"]:
