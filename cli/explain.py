@@ -101,7 +101,7 @@ def _explained(result: Lowered, args: Namespace) -> str:
     found = explanation(result, why_not=args.why_not, alternatives=args.alternatives, samples=samples)
     if args.json:
         return json_text(found.to_json())
-    return "\n".join(found.answer) + "\n" if args.why_not else found.render()
+    return "\n".join(found.answer) + "\n" if args.why_not is not None else found.render()
 
 
 # -- from one program to another ---------------------------------------------------------------------------

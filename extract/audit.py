@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.compare import element
 from ..ir.convert import same_bits
 from ..ir.diagnostics import TileggError
 from ..ir.dtypes import DType
@@ -117,7 +118,8 @@ def _compare(f: Function, want: dict[str, Any], got: dict[str, Any], what: str, 
         differ = ~same_bits(got[name], expected, dtype)
         if differ.any():
             at = tuple(int(i) for i in np.argwhere(differ)[0])
-            report.problems.append(f"{what}: {name}{list(at)} is {got[name][at]!r}, not {expected[at]!r}")
+            found, due = (element(array, at, dtype) for array in (got[name], expected))
+            report.problems.append(f"{what}: {name}{list(at)} is {found}, not {due}")
 
 
 def _dtype_of(f: Function, name: str) -> DType | None:

@@ -136,7 +136,7 @@ def explain(
 
     derived = derivation(lowered, samples=samples)
     functions = [explain_function(lowered, f, alternatives, derived.steps) for f in lowered.functions]
-    answered = answer(lowered, why_not) if why_not else []
+    answered = answer(lowered, why_not) if why_not is not None else []
     return Explanation(
         lowered.arch, lowered.objective, lowered.contract, lowered.totals, lowered.plain, lowered.optimum,
         functions, lowered.remarks, derived, answered,

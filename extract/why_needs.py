@@ -18,6 +18,7 @@ from .lowered import FunctionReport, Lowered, RegionResult
 
 #: Answers of one kind that are given.
 _MOST = 6
+_LACKING = "the rules lack it: none makes it of other operations, so that it stands only where it is written"
 _LOOSE = "under the contract contracted"
 
 
@@ -28,7 +29,7 @@ def needs(lowered: Lowered, wanted: set[str], used: bool) -> list[str]:
     """
     rules = [r for r in RULES.values() if r.phase == "normalise" and wanted & set(_made(r.rhs))]
     if not rules:
-        return [] if used else ["  no rule makes it"]
+        return [] if used else [f"  {_LACKING}"]
     found: dict[str, None] = {}
     for f in lowered.functions:
         for result in f.regions:

@@ -29,6 +29,7 @@ from .why_needs import needs
 #: Alternatives and roads looked at for one answer.
 MANY = 64
 
+_ASK = "name a value of the program, an operation, or a chain such as fp32>fp16>int8"
 _ARROW = re.compile(r"\s*(?:->|=>|→|>)\s*")
 
 
@@ -36,6 +37,9 @@ def answer(lowered: Lowered, question: str) -> list[str]:
     """Return the lines that answer a question (see :func:`.explain.explain`)."""
     parts = _ARROW.split(question.strip())
     lines = [f"why not {question.strip():.200}?"]
+    if not all(parts):
+        what = "is no chain of dtypes: beside an arrow stands nothing" if len(parts) > 1 else "asks for nothing"
+        raise error("TG003", f"{question!r:.80} {what}", hint=_ASK)
     if len(parts) > 1:
         stops = [parse_dtype(p) for p in parts]
         found = list(_about_chain(lowered, stops))
@@ -45,8 +49,7 @@ def answer(lowered: Lowered, question: str) -> list[str]:
         return lines + found
     found = list(_about_name(lowered, question.strip()))
     if not found:
-        hint = "name a value of the program, an operation, or a chain such as fp32>fp16>int8"
-        raise error("TG003", f"nothing in the program is called {question.strip()!r:.80}", hint=hint)
+        raise error("TG003", f"nothing in the program is called {question.strip()!r:.80}", hint=_ASK)
     return lines + found
 
 
@@ -164,6 +167,7 @@ def _promise(lowered: Lowered, f: FunctionReport, i: Instruction, stops: list[DT
 
 def _about_name(lowered: Lowered, name: str) -> Iterator[str]:
     """Answer about a value by name, or about an operation by its name or mnemonic."""
+    name = name.removeprefix("pl.")
     wanted = {n for n, d in OPS.items() if name in (n, n.split(".")[-1], d.pto, f"pto.{d.pto}")}
     for f in lowered.functions:
         for i in f.instructions:
@@ -195,8 +199,10 @@ def _unoffered(lowered: Lowered, wanted: set[str], name: str) -> Iterator[str]:
     used = [i for f in lowered.functions for i in f.instructions if i.op.name in wanted]
     if used:
         yield f"  it is used: {', '.join(sorted({op_text(i.op) for i in used}))}"
+    elif not any(i.region >= 0 for f in lowered.functions for i in f.instructions):
+        yield "  the program has no instruction that anything could stand for"
     else:
-        yield f"  no other instruction of the program has an alternative that uses {name}"
+        yield f"  no value of the program has a form with {name}"
     lacking = [*_lacking(lowered.target, wanted), *_gained(lowered, wanted)]
     yield from lacking or needs(lowered, wanted, bool(used))
 

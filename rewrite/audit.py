@@ -192,7 +192,7 @@ class _Audited:
         values = self.knowledge.of(v)
         inside = contains(values, numbers)
         if not inside.all():
-            bad = numbers[~inside].reshape(-1)[0]
+            (bad,) = numbers[~inside].reshape(-1)[:1].tolist()
             text = f"{v.name} ({v.type}) holds {bad!r}, predicted {values}"
             self.report.problems.append(Disagreement("set", "", text))
 

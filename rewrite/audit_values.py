@@ -54,5 +54,5 @@ def first_difference(a: Any, b: Any, t: Type) -> str:
     if left.shape != right.shape or left.dtype != right.dtype:
         return f"{right.dtype}{right.shape} where {left.dtype}{left.shape} is due"
     differ = ~same_bits(left, right, t.dtype)
-    want, got = decode(left, t.dtype)[differ][0], decode(right, t.dtype)[differ][0]
+    want, got = (decode(v, t.dtype)[differ][:1].tolist()[0] for v in (left, right))
     return f"{got!r} where {want!r} is due ({int(differ.sum())} elements)"

@@ -23,12 +23,13 @@ def bound_failures(name: str, bound: Bound, operand: Valued, left: Valued, right
     failures = []
     lost = np.isnan(x) & ~np.isnan(got)
     if lost.any():
-        failures.append(f"{name}: NaN gives {got[lost][0]!r}")
+        failures.append(f"{name}: NaN gives {float(got[lost][0])!r}")
     for limit, error in bound.errors:
         inside = np.abs(x) <= limit
         with np.errstate(invalid="ignore"):
             far = inside & ~(np.abs(want - got) <= error)
         if far.any():
             at = int(np.flatnonzero(far)[0])
-            failures.append(f"{name}: x={x[at]!r} gives {got[at]!r} for {want[at]!r}, stated error {error:.3g}")
+            here, found, due = (float(v[at]) for v in (x, got, want))
+            failures.append(f"{name}: x={here!r} gives {found!r} for {due!r}, stated error {error:.3g}")
     return failures

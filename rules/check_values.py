@@ -129,7 +129,7 @@ def _judge(
     inside = contains(predicted, numbers)
     if inside.all():
         return numbers.size, ""
-    bad = numbers.reshape(-1)[~inside.reshape(-1)][0]
+    (bad,) = numbers.reshape(-1)[~inside.reshape(-1)][:1].tolist()
     shown = ", ".join(map(str, sets))
     words = {k: getattr(v, "name", v) for k, v in attrs.items()}
     return numbers.size, f"{decl.name} {words} on {shown}: {bad!r} is not in {predicted} ({result})"

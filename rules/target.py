@@ -15,10 +15,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from ..ir.diagnostics import error
+from ..ir.diagnostics import TileggError, error
 from ..ir.dtypes import DTYPES, DType
 from .cost import Instr, PriceBook
-from .target_data import RawTarget, Row, Sets, overlay, package_files, read_raw, read_toml, to_rows
+from .target_data import Place, RawTarget, Row, Sets, overlay, package_files, read_raw, read_toml, to_rows
 from .target_parse import casts, check_hardware, facts, numbers, ops
 from .target_types import CastEdge, Fact, Legality, OpInfo, ScratchPlan, When
 
@@ -61,7 +61,8 @@ class Target:
         fact = self.hardware.get(name)
         if fact is None or isinstance(fact.value, str):
             known = ", ".join(self.hardware)
-            raise error("TG040", f"{self.name} states no figure {name!r}", hint=f"known figures: {known}")
+            place = Place(self.path, "hardware")
+            raise place.fault(f"{self.name} states no figure {name!r}", hint=f"known figures: {known}")
         return fact.value
 
     def has(self, capability: str) -> bool:
@@ -254,7 +255,14 @@ def _find(name: str, above: tuple[str, ...]) -> RawTarget:
     wanted = str(beside) if base.endswith(".toml") else base
     if wanted in chain or base == raw.path.stem or len(chain) > 8:
         raise raw.tables["target"].place.fault(f"the target extends itself through {base!r}")
-    return overlay(_find(wanted, chain), raw)
+    try:
+        return overlay(_find(wanted, chain), raw)
+    except TileggError as problem:
+        first = problem.diagnostics[0]
+        if first.span is not None:
+            raise
+        place = raw.tables["target"].place
+        raise place.fault(f"extends = {base!r}: {first.message}", first.reason, first.hint) from None
 
 
 def _package_path(name: str) -> Path:

@@ -14,6 +14,7 @@ import pytest
 from tilegg.ir.dtypes import FP32
 from tilegg.rules import library
 from tilegg.rules.check import check_rule
+from tilegg.rules.check_bound import bound_failures
 from tilegg.rules.check_eval import Valued, evaluate
 from tilegg.rules.recipes import sincos
 from tilegg.rules.recipes.terms import SHAPE, X, number
@@ -30,6 +31,14 @@ def compute(r: Rule, x: Any) -> Any:
     """A recipe's results by the declared meanings of its operations."""
     with np.errstate(all="ignore"):
         return evaluate(r.rhs, {SHAPE: 0}, {X: Valued.tile(np.asarray(x, np.float32), FP32)}).data.reshape(-1)
+
+
+def test_failures_are_told_in_plain_numbers() -> None:
+    with np.errstate(all="ignore"):
+        lists = ([math.nan, 1.5], [math.nan, 0.5], [2.5, 0.25])
+        x, want, got = (Valued.tile(np.array(v, np.float32), FP32) for v in lists)
+    nan, far = bound_failures("r", Bound(((2.0, 0.01),)), x, want, got)
+    assert nan == "r: NaN gives 2.5" and far == "r: x=1.5 gives 0.25 for 0.5, stated error 0.01"
 
 
 def limit_of(r: Rule) -> float:

@@ -187,6 +187,24 @@ def test_unreadable_and_circular_files(tmp_path: Path) -> None:
     assert "extends itself" in caught.value.diagnostics[0].message
 
 
+@pytest.mark.parametrize(("base", "message"), [("a6", "unknown target 'a6'"), ("gone.toml", "cannot read the target")])
+def test_a_base_that_is_missing_is_an_error_at_its_place(tmp_path: Path, base: str, message: str) -> None:
+    text = "# what it extends is not there\n" + MINIMAL.replace('name = "mine"', f'name = "mine"\nextends = "{base}"')
+    with pytest.raises(TileggError) as caught:
+        load_target(_write(tmp_path, text))
+    (found,) = caught.value.diagnostics
+    assert found.code == "TG040" and found.message.startswith(f"extends = '{base}': {message}")
+    assert found.span is not None and (found.span.file, found.span.line) == (str(tmp_path / "mine.toml"), 3)
+
+
+def test_a_figure_that_is_missing_is_an_error_at_its_table(tmp_path: Path) -> None:
+    target = load_target(_write(tmp_path, MINIMAL))
+    with pytest.raises(TileggError) as caught:
+        target.figure("no_such_figure")
+    (found,) = caught.value.diagnostics
+    assert found.span is not None and (found.span.file, found.span.line) == (str(tmp_path / "mine.toml"), 5)
+
+
 def test_formulas() -> None:
     names = frozenset({"rows", "cols", "block"})
     formula = Formula.parse("align(rows * ceil(cols, 8)) + max(1, min(rows, 2)) - 7 % 4", names)
