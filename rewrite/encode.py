@@ -26,7 +26,7 @@ from ..rules.terms import (
     saturation_code,
     signature,
 )
-from .engine import is_term
+from .egglog_text import is_term, why_codes
 from .graph import ABSENT, LEAF, LITERAL, OPERATION, Graph, Node
 from .region import Region
 
@@ -175,7 +175,7 @@ def read_graph(region: Region, codes: Sequence[tuple[int, ...]], rows: Rows, why
     op_class = [index[of_value[leaves + i]] for i in range(len(region.ops))]
     leaf_class = [index[of_value[i]] for i in range(leaves)]
     origins = _origins(region, codes, rows)
-    reasons = {name: {row[:-1]: row[-1] for row in table} for name, table in why.items()}
+    reasons = _reasons(why)
     classes: list[list[Node]] = [[] for _ in order]
     types: list[Type | None] = [None] * len(order)
     for position, c in enumerate(order):
@@ -190,6 +190,12 @@ def read_graph(region: Region, codes: Sequence[tuple[int, ...]], rows: Rows, why
 
 
 RawNode = tuple[str, tuple[int, ...]]
+
+
+def _reasons(why: Rows) -> dict[RawNode, int]:
+    """Return the number of the rule that made a term, from the provenance tables."""
+    names = [constructor(name) for name in why_codes()]
+    return {(names[row[0]], row[1:-1]): row[-1] for table in why.values() for row in table}
 
 
 def _raw_nodes(rows: Rows) -> dict[int, list[RawNode]]:
@@ -254,7 +260,7 @@ def _node(
     index: dict[int, int],
     region: Region,
     origins: dict[RawNode, int],
-    reasons: dict[str, dict[tuple[int, ...], int]],
+    reasons: dict[RawNode, int],
 ) -> Node:
     if name == "Inp":
         leaf = region.leaves[row[0]]
@@ -265,7 +271,7 @@ def _node(
         return Node(ABSENT)
     decl = decls_by_constructor()[name]
     count = len(signature(decl))
-    rule = reasons.get(f"why_{name}", {}).get(row, 0)
+    rule = reasons.get((name, row), 0)
     return operation_node(decl, row[:count], tuple(index[c] for c in row[count:]), rule, origins.get((name, row), -1))
 
 

@@ -1,8 +1,8 @@
 """The e-graph engine behind one small interface; nothing else in the project imports egglog.
 
-An :class:`Engine` holds a schema, rules and fixed fact rows as a template. For each region: ``add`` terms
-and facts as text, ``run`` a rule phase within a budget, ``rows`` to read tables back, ``reset`` to return
-to the template. Terms are egglog text in small pieces: one large text costs quadratic time in the parser of
+An :class:`Engine` holds declarations, rules and fixed fact rows. For each region: ``declare`` what it has, ``add``
+terms and facts as text, ``run`` a rule phase within a budget, ``rows`` to read tables back, ``reset`` to forget them.
+Terms are egglog text in small pieces: one large text costs quadratic time in the parser of
 egglog 13.
 """
 
@@ -14,17 +14,32 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ..ir import ops as _ops  # noqa: F401  (registers the operations)
-from ..ir.op import OPS, OpDecl
-from ..rules import facts
-from ..rules import library as _library  # noqa: F401  (declares the rules)
-from ..rules.casts import MAX_HOPS, road_columns, road_table
-from ..rules.rule import RULES, Condition, Pattern, Rule, Term, Var
-from ..rules.terms import LITERAL, child_params, constructor, signature
+from ..ir.op import OPS
+from ..rules.rule import RULES, Rule
+from ..rules.terms import constructor
+from . import bulk
+from .egglog_text import (
+    EMPTYING,
+    FIXED,
+    asked_of,
+    compile_rule,
+    declarations,
+    emptying_rules,
+    is_always,
+    is_term,
+    made,
+    mentioned,
+    operations,
+    relations,
+    ruled,
+    ruleset,
+    schema,
+)
 from .native import bindings
 
 PIECE = 40  # statements per parsed text
 ROUNDS = 4  # rule rounds between two looks at the budget
+RENEWED = 1000  # regions of one e-graph
 
 
 @dataclass(frozen=True)
@@ -43,189 +58,48 @@ class Outcome:
     rounds: int
 
 
-def is_term(decl: OpDecl) -> bool:
-    """Return whether the operation is written as a term: pure, and known to give a tile or a scalar."""
-    if not decl.pure:
-        return False
-    plain = decl.scalar is not None and (decl.scalar.group in ("B", "C") or decl.name.startswith("llvm."))
-    return plain or decl.name.startswith(("tile.", "scalar."))
-
-
-def compile_rule(rule: Rule) -> str:
-    """Return the egglog text of a declared rule, with provenance writes for every term it creates."""
-    query: list[str] = []
-    names: dict[Term, str] = {}
-    root = _query(rule.lhs, query, names)
-    query += [_condition(c, names) for c in rule.when]
-    actions: list[str] = []
-    result = _build(rule.rhs, actions, {}, rule.number)
-    actions.append(f"(union {root} {result})")
-    return f'(rule ({" ".join(query)})\n  ({" ".join(actions)})\n  :ruleset {rule.phase} :name "{rule.name}")'
-
-
-def _query(p: Pattern, query: list[str], names: dict[Term, str]) -> str:
-    if isinstance(p, Var):
-        return p.name
-    if p not in names:
-        children = [_query(c, query, names) for c in p.children]
-        names[p] = f"e{len(names)}"
-        query.append(f"(= {names[p]} {_call(p, children)})")
-    return names[p]
-
-
-def _call(p: Term, children: Sequence[str]) -> str:
-    args = [a.name if isinstance(a, Var) else str(a) for a in p.args]
-    return f"({' '.join([constructor(p.op), *args, *children])})"
-
-
-def _condition(c: Condition, names: dict[Term, str]) -> str:
-    words = [str(a) if isinstance(a, int) else names[a] if isinstance(a, Term) else a.name for a in c.args]
-    return f"({c.relation} {' '.join(words)})"
-
-
-def _build(p: Pattern, actions: list[str], made: dict[Term, str], number: int) -> str:
-    if isinstance(p, Var):
-        return p.name
-    if p in made:
-        return made[p]
-    children = [_build(c, actions, made, number) for c in p.children]
-    call = _call(p, children)
-    if p.op == LITERAL:
-        return call
-    name = made[p] = f"n{len(actions)}"
-    actions.append(f"(let {name} {call})")
-    actions.append(f"(set (why_{call[1:]} {number})")
-    return name
-
-
-def schema() -> list[str]:
-    """Return the egglog declarations: the operations that every region's rules speak of, the fact tables.
-
-    Other operations are declared when a region has them: a small template is quicker to make and to reset.
-    """
-    out = [
-        "(sort V)",
-        "(constructor Inp (i64) V)",
-        "(constructor Lit (i64 i64) V)",
-        "(constructor Absent () V)",
-        "(function val (i64) V :no-merge)",
-        "(ruleset normalise)",
-        "(ruleset lower)",
-        "(ruleset compose)",
-    ]
-    out += _declarations(_ruled())
-    for name, (kinds, _) in facts.FACTS.items():
-        out.append(f"(relation {name} ({' '.join('V' if k == 'value' else 'i64' for k in kinds)}))")
-    for hops in range(1, MAX_HOPS + 1):
-        for exact in (True, False):
-            columns = " ".join(["V", *["i64"] * (len(road_columns(hops, exact)) - 1)])
-            out.append(f"(relation {road_table(hops, exact)} ({columns}))")
-    return out
-
-
-def _sorts(decl: OpDecl) -> str:
-    return " ".join(["i64"] * len(signature(decl)) + ["V"] * len(child_params(decl)))
-
-
-def _constructor(decl: OpDecl) -> str:
-    return f"(constructor {constructor(decl.name)} ({_sorts(decl)}) V)"
-
-
-def _declarations(names: Iterable[str]) -> list[str]:
-    """Return the declarations of operations, in order of name, with a provenance table for those rules make."""
-    out: list[str] = []
-    for name in sorted(names):
-        decl = OPS[name]
-        out.append(_constructor(decl))
-        if name in explained():
-            out.append(f"(function why_{constructor(name)} ({_sorts(decl)}) i64 :merge (min old new))")
-    return out
-
-
-#: Rules about these operations are part of the template; others are loaded for regions that their left side can match.
-_ALWAYS = frozenset({"tile.cast", "tile.assume"})
-
-
-@cache
-def _operations(p: Term) -> frozenset[str]:
-    """Return the operations of a pattern."""
-    return frozenset(t.op for t in terms_of(p)) - {LITERAL}
-
-
-def _made(rule: Rule) -> frozenset[str]:
-    return _operations(rule.rhs) if isinstance(rule.rhs, Term) else frozenset()
-
-
-def _is_always(rule: Rule) -> bool:
-    return rule.phase != "compose" and _operations(rule.lhs) <= _ALWAYS
-
-
-#: Contracts whose rules every run admits; they stay loaded once a region has needed them.
-_KEPT = ("exact", "bounded")
-
-
-def _mentioned(rule: Rule) -> frozenset[str]:
-    return _operations(rule.lhs) | _made(rule)
-
-
-@cache
-def _ruled() -> frozenset[str]:
-    """Return the operations that the template's rules mention."""
-    base = [r for r in RULES.values() if _is_always(r)]
-    return frozenset().union(*(_operations(r.lhs) | _made(r) for r in base))
-
-
-@cache
-def explained() -> frozenset[str]:
-    """Return the operations that rules make: their terms carry the rule that made them."""
-    return frozenset().union(*map(_made, RULES.values()))
-
-
-@cache
-def why_tables() -> frozenset[str]:
-    """Return the names of the provenance tables."""
-    return frozenset(f"why_{constructor(name)}" for name in explained())
-
-
-def terms_of(p: Pattern) -> Iterable[Term]:
-    """Yield the terms of a pattern, outermost first."""
-    if isinstance(p, Term):
-        yield p
-        for c in p.children:
-            yield from terms_of(c)
-
-
 class Engine:
-    """One e-graph template and its current contents; use :func:`engine` for the shared one of a thread.
+    """One e-graph and the declarations in it; use :func:`engine` for the shared one of a thread.
 
-    ``keep``: rules and operations stay in the template once a region has needed them, which pays where regions are
-    alike; every reset copies the template.
+    Rules, operations and fact tables stay declared once a region has needed them. After each region the tables are
+    emptied.
     """
 
-    def __init__(self, rules: Iterable[Rule], keep: bool = True) -> None:
-        self.keeps = keep
+    def __init__(self, rules: Iterable[Rule]) -> None:
         self._bindings = bindings()
         self._rules = tuple(rules)
-        self._late = [(r, _operations(r.lhs), _made(r)) for r in self._rules
-                      if not _is_always(r) and r.phase != "compose"]  # fmt: skip
+        self._always = tuple(r for r in self._rules if is_always(r))
+        self._late = [
+            (r, operations(r.lhs), made(r)) for r in self._rules if not is_always(r) and r.phase != "compose"
+        ]
         self._commands: dict[str, list[Any]] = {}
         self._matches: dict[tuple[frozenset[str], frozenset[str]], list[Rule]] = {}
-        self._schedules: dict[str, list[Any]] = {}
-        # egglog 14 slows down with every push and pop, so that its template is made anew now and then.
-        self._wears_out = hasattr(self._bindings.EGraph, "parse_and_run_program")
+        self._file = bulk.MemoryFile() if bulk.MemoryFile.there() else None
         self._fresh()
 
     def _fresh(self) -> None:
         self._egraph = self._bindings.EGraph()
-        fixed = [f"({name} {' '.join(map(str, row))})" for name, row in facts.dtype_rows()]
-        always = [compile_rule(r) for r in self._rules if _is_always(r)]
-        self._load([*schema(), *always, *fixed])
         self._uses = 0
-        self._declared: set[str] = set()
+        self._tables: set[str] = set()
+        self._operations = ruled()
+        self._facts = asked_of(self._always)
+        self._loaded: set[str] = set()
         self._active: set[str] = set()
-        self._kept: set[str] = set()
-        self._kept_operations: frozenset[str] = frozenset()
-        self._load(["(push)"])
+        self._schedules: dict[tuple[str, frozenset[str]], list[Any]] = {}
+        self._movers = bulk.Movers()
+        self._load([*schema(), *bulk.schema()])
+        self._run(self._always)
+        self._sizes = self._egraph.parse_program("(print-size)")
+        self._empty = self._egraph.parse_program(f"(run-schedule (run {EMPTYING}))")
+        self._empty_later()
+
+    def _empty_later(self) -> None:
+        """Give every new table the rule that empties it."""
+        functions = self._egraph.freeze().functions
+        new = {n: f for n, f in functions.items() if n not in self._tables and n not in FIXED}
+        self._tables |= new.keys()
+        shapes = {n: (len(f.input_sorts), f.output_sort in ("V", "i64")) for n, f in new.items()}
+        self._load(emptying_rules(shapes))
 
     def _load(self, statements: Sequence[str]) -> None:
         for start in range(0, len(statements), PIECE):
@@ -233,48 +107,41 @@ class Engine:
             self._egraph.run_program(*self._egraph.parse_program(text))
 
     def declare(self, names: Iterable[str], without: frozenset[str] = frozenset()) -> None:
-        """Make operations available until the next reset, and the rules that can match terms of them.
+        """Make operations available, and until the next reset the rules that can match terms of them.
 
         ``without``: contracts whose rules are left out.
         """
-        wanted = set(names) | self._declared
-        matching = self._matching(frozenset(wanted | _ruled()), without)
-        if self.keeps and not self._declared and not self._active:
-            rules = [r for r in matching if r.contract in _KEPT and r.name not in self._kept]
-            self._keep(rules, wanted - _ruled() - self._kept_operations)
-        late = [r for r in matching if r.name not in self._kept]
-        missing = wanted.union(*map(_mentioned, late)) - _ruled() - self._declared - self._kept_operations
-        self._declared.update(missing)
-        self._load(_declarations(missing))
+        wanted = frozenset(names)
+        matching = self._matching(wanted | ruled(), without)
         self._active.update(r.name for r in matching)
-        self._run(late)
+        self._provide(matching, wanted)
 
-    def _keep(self, rules: Sequence[Rule], wanted: set[str]) -> None:
-        """Make rules and operations part of the template: loading them for every region would take longer."""
-        if not rules and not wanted:
-            return
-        self._load(["(pop)"])
-        operations = frozenset(wanted).union(*map(_mentioned, rules)) - _ruled() - self._kept_operations
-        self._load(_declarations(operations))
-        self._kept_operations |= operations
-        self._kept.update(r.name for r in rules)
-        self._run(rules)
-        self._load(["(push)"])
+    def compose(self, rules: Iterable[Rule]) -> None:
+        """Use rules of the phase "compose" until the next reset; no other rule sees what they make."""
+        found = list(rules)
+        self._active.update(r.name for r in found)
+        self._provide(found, frozenset())
+
+    def _provide(self, rules: Sequence[Rule], wanted: frozenset[str]) -> None:
+        """Load rules and declare operations, with all that they mention, where they are not there yet."""
+        late = [r for r in rules if r.name not in self._loaded]
+        named = wanted.union(*map(mentioned, late)) - self._operations
+        asked = asked_of(late) - self._facts
+        if late or named or asked or self._movers.wanted:
+            self._operations |= named
+            self._facts |= asked
+            self._load([*declarations(named), *relations(asked)])
+            self._run(late)
+            self._load(self._movers.new_rules())
+            self._empty_later()
 
     def _run(self, rules: Iterable[Rule]) -> None:
         for r in rules:
             self._egraph.run_program(*self._parsed(r))
-
-    def compose(self, rules: Iterable[Rule]) -> None:
-        """Load rules of the phase "compose" until the next reset; no other rule sees what they make."""
-        found = list(rules)
-        missing = frozenset().union(*map(_mentioned, found)) - _ruled() - self._declared - self._kept_operations
-        self._declared.update(missing)
-        self._load(_declarations(missing))
-        self._run(found)
+            self._loaded.add(r.name)
 
     def active(self) -> list[Rule]:
-        """Return the rules loaded since the last reset, beside the template's."""
+        """Return the rules in use since the last reset, beside those that always are."""
         return [RULES[name] for name in sorted(self._active)]
 
     def _matching(self, available: frozenset[str], without: frozenset[str]) -> list[Rule]:
@@ -302,9 +169,19 @@ class Engine:
             self._commands[rule.name] = self._egraph.parse_program(compile_rule(rule))
         return self._commands[rule.name]
 
-    def add(self, statements: Sequence[str]) -> None:
-        """Insert terms (``(set (val 3) (tile_add ...))``) and fact rows."""
-        self._load(statements)
+    def add(self, terms: Sequence[str], rows: Sequence[str] = ()) -> None:
+        """Insert terms (``(set (val 3) (tile_add ...))``), then fact rows (``(fits (val 3) 14)``).
+
+        Rows that no rule asks for are left out.
+        """
+        asked = [r for r in rows if r[1:-1].partition(" ")[0] in self._facts or r.startswith("(road")]
+        if self._file is None:
+            self._load([*terms, *asked])
+            return
+        alone, together = self._movers.divide(asked)
+        self._load([*terms, *alone])
+        if together:
+            self._load(bulk.commands(self._file.write(together)))
 
     def run(self, phase: str, budget: Budget) -> Outcome:
         """Apply one phase's rules until nothing changes or the budget is used up."""
@@ -318,15 +195,20 @@ class Engine:
         return Outcome(f"stopped at the round limit {budget.rounds}", budget.rounds)
 
     def _schedule(self, phase: str) -> list[Any]:
-        if phase not in self._schedules:
-            text = f"(run-schedule (repeat {ROUNDS} (run {phase})))"
-            self._schedules[phase] = list(self._egraph.parse_program(text))
-        return self._schedules[phase]
+        """Return the command that runs the rules in use: the others that are loaded would take time to find nothing."""
+        key = (phase, frozenset(self._active))
+        if key not in self._schedules:
+            name = f"{phase}_{len(self._schedules)}"
+            chosen = [r for r in self._rules if r.phase == phase and (r.name in self._active or is_always(r))]
+            self._load([f"(unstable-combined-ruleset {name} {' '.join(map(ruleset, chosen))})"])
+            text = f"(run-schedule (repeat {ROUNDS} (run {name})))"
+            self._schedules[key] = list(self._egraph.parse_program(text))
+        return self._schedules[key]
 
     def size(self) -> int:
         """Return the number of rows over all term tables."""
-        functions = self._egraph.freeze().functions
-        return sum(len(f.rows) for name, f in functions.items() if name in _term_tables())
+        (sizes,) = self._egraph.run_program(*self._sizes)
+        return sum(count for name, count in sizes.sizes if name in _term_tables())
 
     def rows(self, names: frozenset[str] | None = None) -> dict[str, list[tuple[int, ...]]]:
         """Return the rows of the named tables (default: all terms and ``val``), as integers.
@@ -346,19 +228,16 @@ class Engine:
         number = self._egraph.value_to_i64
         readers = [number if s == "i64" else _class_number for s in sorts]
         last = readers.pop()
-        return [
-            (*(read(v) for read, v in zip(readers, row.inputs)), last(row.output)) for row in function.rows
-        ]
+        return [(*(read(v) for read, v in zip(readers, row.inputs)), last(row.output)) for row in function.rows]
 
     def reset(self) -> None:
-        """Forget everything but the template."""
+        """Empty the tables. After many regions the e-graph is made anew, for its numbers of e-classes only grow."""
         self._uses += 1
-        if self._wears_out and self._uses >= 25:
-            self._fresh()
-            return
-        self._declared.clear()
         self._active.clear()
-        self._load(["(pop)\n(push)"])
+        if self._uses >= RENEWED:
+            self._fresh()
+        else:
+            self._egraph.run_program(*self._empty)
 
 
 def _class_number(value: Any) -> int:
@@ -379,9 +258,3 @@ def engine() -> Engine:
         _local.engine = Engine(RULES.values())
     made: Engine = _local.engine
     return made
-
-
-def keep_nothing() -> None:
-    """Give this thread an engine whose template stays small: quicker where every region has other operations."""
-    if not hasattr(_local, "engine") or _local.engine.keeps:
-        _local.engine = Engine(RULES.values(), keep=False)

@@ -18,8 +18,8 @@ from ..rules.facts import ROOTED, SELDOM
 from ..rules.rule import Rule
 from ..rules.target import Target
 from ..rules.terms import DTYPE_CODES, child_params, constructor, signature
+from .egglog_text import terms_of
 from .encode import Rows, class_of_values, decls_by_constructor, shape_code, type_from
-from .engine import terms_of
 from .folding import literal_text
 from .region import Region
 

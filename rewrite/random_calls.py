@@ -26,7 +26,7 @@ from ..ir.program import Const, Operand, Value, index
 from ..ir.samples import random_bits
 from ..ir.tilearray import TileArray, padded
 from ..ir.types import ScalarType, TileType, TupleType, Type, scalar, static, tile
-from .engine import is_term
+from .egglog_text import is_term
 
 if TYPE_CHECKING:
     from .random_programs import Maker

@@ -30,7 +30,7 @@ from ..ir.program import (
 )
 from ..ir.types import Dim, ScalarType, TensorType, TileType, TupleType, Type
 from ..rules.terms import child_params
-from .engine import is_term
+from .egglog_text import is_term
 
 #: Most operations in one e-graph; longer runs are cut into windows, so that cost grows linearly.
 WINDOW = 256

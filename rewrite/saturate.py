@@ -30,8 +30,9 @@ from ..rules.terms import (
     CODE_SATURATIONS,
     DTYPE_CODES,
 )
+from .egglog_text import why_tables
 from .encode import class_of_values, read_graph, region_text
-from .engine import Budget, Engine, Outcome, engine, why_tables
+from .engine import Budget, Engine, Outcome, engine
 from .folding import folded_rows
 from .graph import Graph
 from .knowledge import Knowledge
@@ -82,7 +83,7 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
     facts = _fact_rows(value_facts(region, sets)) + structure_rows(region) + extrema_rows(region)
     literals = literal_rows(region, eng.active()) + folded_rows(region)
     rows = [*expand_rows(region, counts(region)), *target_rows(region, plan.target)]
-    eng.add([*text, *facts, *literals, *rows])
+    eng.add(text, [*facts, *literals, *rows])
     outcome = _normalise(eng, region, plan.budget)
     if sets and plan.target is not None:
         offered = _offered_roads(eng, region, sets, plan)
@@ -112,7 +113,7 @@ def _normalise(eng: Engine, region: Region, budget: Budget) -> Outcome:
         if not more or outcome.stopped != "saturated":
             break
         known.update(more)
-        eng.add(more)
+        eng.add((), more)
         outcome = eng.run("normalise", budget)
     return outcome
 
@@ -247,7 +248,7 @@ def _fact_word(d: DType | int | None) -> str:
 
 def _lower(eng: Engine, offered: list[tuple[str, Road]], budget: Budget) -> Outcome:
     """Make casts chains by the rows of their roads, then the composed hops their instructions."""
-    eng.add([row for row, _ in offered])
+    eng.add((), [row for row, _ in offered])
     outcome = eng.run("lower", budget)
     composed = dict.fromkeys(hop.composed.rule for _, road in offered for hop in road.hops if hop.composed)
     if composed:

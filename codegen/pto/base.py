@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation
+from xdsl.irdl import IRDLOperation, irdl_op_definition
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
@@ -16,6 +16,7 @@ from .elements import ELEMENT_NAMES
 from .types import _TextType
 
 SEGMENTS = "operandSegmentSizes"
+_Op = TypeVar("_Op", bound="PtoOp")
 
 
 class PtoOp(IRDLOperation):
@@ -31,6 +32,13 @@ class PtoOp(IRDLOperation):
 
         Raises:
             VerifyException: the assembler would refuse the operation for this target.
+        """
+
+    def verify_own(self) -> None:
+        """Check what the class itself says, beside what its operands, results and attributes must be.
+
+        Raises:
+            VerifyException: the operation is not well formed.
         """
 
     def needs_generic(self) -> bool:
@@ -61,6 +69,18 @@ class PtoOp(IRDLOperation):
                 parser.raise_error(f"{name} is given twice, as {key} too")
             (properties if name in own else attributes)[name] = value
         return properties, attributes
+
+
+def op_definition(cls: type[_Op]) -> type[_Op]:
+    """Define an operation's class, as the library does, and keep its own checks apart from those of its shape.
+
+    Raises:
+        PyRDLOpDefinitionError: the class is not well formed.
+    """
+    own = cls.verify_
+    made = irdl_op_definition(cls)
+    made.verify_own = own  # type: ignore[method-assign]
+    return made
 
 
 _TEXTS: dict[Attribute, str] = dict(ELEMENT_NAMES)
@@ -121,6 +141,8 @@ def resolve(
 
 
 _SEGMENT_ATTRS: dict[tuple[int, ...], DenseArrayBase] = {}
+#: Their sizes, by the attributes' numbers: they are never given up.
+_SIZES: dict[int, tuple[int, ...]] = {}
 
 
 def segments(*sizes: int) -> DenseArrayBase:
@@ -128,12 +150,15 @@ def segments(*sizes: int) -> DenseArrayBase:
     known = _SEGMENT_ATTRS.get(sizes)
     if known is None:
         known = _SEGMENT_ATTRS.setdefault(sizes, DenseArrayBase.from_list(i32, sizes))
+        _SIZES[id(known)] = sizes
     return known
 
 
 def segment_sizes(op: Operation) -> tuple[int, ...]:
     """Return the operand segment sizes an operation carries (empty when it has none)."""
     attr = op.properties.get(SEGMENTS)
+    if id(attr) in _SIZES:
+        return _SIZES[id(attr)]
     return tuple(int(n) for n in attr.get_values()) if isinstance(attr, DenseArrayBase) else ()
 
 

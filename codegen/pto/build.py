@@ -37,7 +37,7 @@ from .types import (
     PtrType,
     TensorViewType,
     TileBufType,
-    ViewSpec,
+    view_type,
 )
 from .views import MakeTensorViewOp, PartitionViewOp
 from .words import word
@@ -183,7 +183,7 @@ class PtoBuilder:
         dims = tuple(n if static and isinstance(n, int) else DYNAMIC for n in shape)
         made = MakeTensorViewOp.create(
             operands=[ptr, *map(self.index, shape), *map(self.index, strides)],
-            result_types=[TensorViewType(ViewSpec(dims, ptr.type.element))],
+            result_types=[view_type(TensorViewType, dims, ptr.type.element)],
             properties={
                 SEGMENTS: segments(1, len(shape), len(strides)),
                 **({} if layout is None else {"layout": word("layout", layout)}),
@@ -205,7 +205,7 @@ class PtoBuilder:
         dims = tuple(DYNAMIC if n is None else n for n in known)
         made = PartitionViewOp.create(
             operands=[view, *map(self.index, offsets), *extents],
-            result_types=[PartitionTensorViewType(ViewSpec(dims, view.type.element))],
+            result_types=[view_type(PartitionTensorViewType, dims, view.type.element)],
             properties={SEGMENTS: segments(1, len(offsets), len(sizes))},
         )
         return self._result(made, name)

@@ -14,7 +14,6 @@ from xdsl.irdl import (
     AttrSizedOperandSegments,
     BaseAttr,
     ParsePropInAttrDict,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -28,6 +27,7 @@ from xdsl.printer import Printer
 from .base import (
     SEGMENTS,
     PtoOp,
+    op_definition,
     parse_types,
     parse_values,
     print_dictionary,
@@ -114,7 +114,7 @@ class TransferOp(PtoOp):
             fail("dst and src must have the same shape")
 
 
-@irdl_op_definition
+@op_definition
 class TputOp(TransferOp):
     """``pto.comm.tput(%dst, %src, buf(%ping) : D, S, T) {atomicType = ...}``: local to remote."""
 
@@ -126,7 +126,7 @@ class TputOp(TransferOp):
     atomicType = opt_prop_def(WORD_ATTRS["atomic_type"])
 
 
-@irdl_op_definition
+@op_definition
 class TgetOp(TransferOp):
     """``pto.comm.tget(%dst, %src, buf(%ping) : D, S, T)``: remote to local."""
 
@@ -148,7 +148,7 @@ class SignalOp(PtoOp):
             fail("a signal and its value are i32")
 
 
-@irdl_op_definition
+@op_definition
 class TnotifyOp(SignalOp):
     """``pto.comm.tnotify(%sig, %v : S, i32) {notifyOp = #pto<notify_op set>}``."""
 
@@ -160,7 +160,7 @@ class TnotifyOp(SignalOp):
     assembly_format = "`(` $signal `,` $value `:` type($signal) `,` type($value) `)` attr-dict"
 
 
-@irdl_op_definition
+@op_definition
 class TwaitOp(SignalOp):
     """``pto.comm.twait(%sig, %v : S, i32) {cmp = #pto<wait_cmp ge>}``."""
 
@@ -172,7 +172,7 @@ class TwaitOp(SignalOp):
     assembly_format = "`(` $signal `,` $cmpValue `:` type($signal) `,` type($cmpValue) `)` attr-dict"
 
 
-@irdl_op_definition
+@op_definition
 class TtestOp(SignalOp):
     """``%r = pto.comm.ttest(%sig, %v : S, i32) {cmp = ...} -> i1``."""
 
@@ -257,7 +257,7 @@ class CollectiveOp(PtoOp):
 _SIZED = (AttrSizedOperandSegments(as_property=True),)
 
 
-@irdl_op_definition
+@op_definition
 class TbroadcastOp(CollectiveOp):
     """``pto.comm.tbroadcast(%src, recv(%ping), group(...) : ...) {root = 0 : i32}``."""
 
@@ -274,7 +274,7 @@ class TbroadcastOp(CollectiveOp):
             fail("src must have the group members' type")
 
 
-@irdl_op_definition
+@op_definition
 class CommTgatherOp(CollectiveOp):
     """``pto.comm.tgather(%dst, recv(%ping), group(...) : ...) {root = 0 : i32}``."""
 
@@ -287,7 +287,7 @@ class CommTgatherOp(CollectiveOp):
     irdl_options = _SIZED
 
 
-@irdl_op_definition
+@op_definition
 class CommTscatterOp(CollectiveOp):
     """``pto.comm.tscatter(%src, recv(%ping), group(...) : ...) {root = 0 : i32}``."""
 
@@ -300,7 +300,7 @@ class CommTscatterOp(CollectiveOp):
     irdl_options = _SIZED
 
 
-@irdl_op_definition
+@op_definition
 class TreduceOp(CollectiveOp):
     """``pto.comm.treduce(%dst, %acc, recv(%ping), group(...) : ...) {reduceOp = ..., root = 0 : i32}``."""
 
@@ -320,7 +320,7 @@ class TreduceOp(CollectiveOp):
             fail("acc must have the staging tile's type")
 
 
-@irdl_op_definition
+@op_definition
 class BuildAsyncSessionOp(PtoOp):
     """``%s = pto.comm.build_async_session(%scratch, %ws : T, PTR) -> !pto.async_session``."""
 
@@ -341,7 +341,7 @@ _ASYNC = (
 _AWAIT = "`(` $event `,` $session `:` type($event) `,` type($session) `)` attr-dict `->` type($completed)"
 
 
-@irdl_op_definition
+@op_definition
 class TputAsyncOp(PtoOp):
     """``%e = pto.comm.tput_async(%d, %s, %sess : D, S, SESSION) -> !pto.async_event``."""
 
@@ -353,7 +353,7 @@ class TputAsyncOp(PtoOp):
     assembly_format = _ASYNC
 
 
-@irdl_op_definition
+@op_definition
 class TgetAsyncOp(PtoOp):
     """``%e = pto.comm.tget_async(%d, %s, %sess : D, S, SESSION) -> !pto.async_event``."""
 
@@ -365,7 +365,7 @@ class TgetAsyncOp(PtoOp):
     assembly_format = _ASYNC
 
 
-@irdl_op_definition
+@op_definition
 class WaitAsyncEventOp(PtoOp):
     """``%d = pto.comm.wait_async_event(%e, %sess : EVENT, SESSION) -> i1``."""
 
@@ -376,7 +376,7 @@ class WaitAsyncEventOp(PtoOp):
     assembly_format = _AWAIT
 
 
-@irdl_op_definition
+@op_definition
 class TestAsyncEventOp(PtoOp):
     """``%d = pto.comm.test_async_event(%e, %sess : EVENT, SESSION) -> i1``."""
 

@@ -27,7 +27,6 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     BaseAttr,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -38,6 +37,7 @@ from xdsl.printer import Printer
 from .base import (
     SEGMENTS,
     PtoOp,
+    op_definition,
     parse_types,
     parse_values,
     print_dictionary,
@@ -271,5 +271,5 @@ def make_op(row: DpsRow) -> type[DpsOp]:
     title = "".join(part.capitalize() for part in row.mnemonic.replace(".", "_").split("_"))
     # A class object made at run time has no static type to give to the decorator.
     cls: Any = type(f"{title}Op", (DpsOp,), body)
-    made: type[DpsOp] = irdl_op_definition(cls)
+    made: type[DpsOp] = op_definition(cls)
     return made

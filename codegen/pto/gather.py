@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import AnyFloatConstr, IntegerAttr, SignlessIntegerCo
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -20,6 +19,7 @@ from xdsl.printer import Printer
 from .base import (
     SEGMENTS,
     PtoOp,
+    op_definition,
     parse_types,
     parse_values,
     print_dictionary,
@@ -87,7 +87,7 @@ class SparseOp(PtoOp):
         return ins_found, outs_found, properties | more, attributes
 
 
-@irdl_op_definition
+@op_definition
 class TgatherOp(SparseOp):
     """``pto.tgather``: by index, by mask pattern, or the indices of elements that compare with a scalar."""
 
@@ -138,7 +138,7 @@ class TgatherOp(SparseOp):
             fail("the index form needs a tmp operand on a2/a3")
 
 
-@irdl_op_definition
+@op_definition
 class TscatterOp(SparseOp):
     """``pto.tscatter ins(%src, %indexes : ...) outs(%dst : ...)``, or by mask pattern."""
 

@@ -12,7 +12,6 @@ from xdsl.dialects.builtin import IndexType, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -20,7 +19,7 @@ from xdsl.irdl import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from .base import SEGMENTS, PtoOp, print_dictionary, segment_sizes, segments, type_text
+from .base import SEGMENTS, PtoOp, op_definition, print_dictionary, segment_sizes, segments, type_text
 from .conditions import admits, fail, plain
 from .elements import LOW_PRECISION, element_bytes, spell
 from .types import DYNAMIC, PartitionTensorViewType, TileBufType
@@ -128,7 +127,7 @@ def _check_transfer(name: str, tile: TileBufType, view: PartitionTensorViewType,
         fail(f"a vec {name} must be laid out as ND, DN or NZ on a5")
 
 
-@irdl_op_definition
+@op_definition
 class TloadOp(MoveOp):
     """``pto.tload ins(%w : PARTITION) outs(%t : TILE)``: global memory to a vec or mat tile."""
 
@@ -197,7 +196,7 @@ class TloadOp(MoveOp):
             fail("a 64-bit dst must have pad 0 or 1 on a5")
 
 
-@irdl_op_definition
+@op_definition
 class TstoreOp(MoveOp):
     """``pto.tstore ins(%t : TILE) outs(%w : PARTITION) [{atomicType = ...}]``: a tile to global memory."""
 
@@ -241,7 +240,7 @@ class TstoreOp(MoveOp):
             fail(f"dst: element type {spell(view.element)} is not one of i32 f32 f16 bf16")
 
 
-@irdl_op_definition
+@op_definition
 class TmovOp(MoveOp):
     """``pto.tmov ins(%a : TILE [, %fp : TILE] [, %q : i64]) outs(%b : TILE)``: tile to tile.
 

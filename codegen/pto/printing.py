@@ -23,6 +23,14 @@ class PtoPrinter(Printer):
         super().__init__(stream, print_generic_format=generic)
         self.locations = locations
 
+    def print_string(self, text: str, *, indent: int | None = None) -> None:
+        """Print text; most pieces stay within a line and go straight to the stream."""
+        if "\n" in text:
+            super().print_string(text, indent=indent)
+        else:
+            self._current_column += len(text)
+            self.stream.write(text)
+
     def print_op(self, op: Operation) -> None:
         if self.print_generic_format or type(op).print is Operation.print:
             super().print_op(op)

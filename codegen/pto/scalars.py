@@ -16,11 +16,11 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute
-from xdsl.irdl import BaseAttr, irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import BaseAttr, operand_def, prop_def, result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from .base import PtoOp, print_dictionary, print_values, type_text, types_text
+from .base import PtoOp, op_definition, print_dictionary, print_values, type_text, types_text
 from .conditions import fail
 from .elements import spell
 from .types import PTR_SPACES, PtrSpec, PtrType, TileBufType
@@ -82,7 +82,7 @@ class PointerOp(PtoOp):
         return cls.create(operands=[operand, *indices], result_types=[result], attributes=attributes)
 
 
-@irdl_op_definition
+@op_definition
 class AddPtrOp(PointerOp):
     """``%q = pto.addptr %p, %i : PTR -> PTR``: the offset is an index in elements."""
 
@@ -97,7 +97,7 @@ class AddPtrOp(PointerOp):
             fail("the result must have the pointer's type")
 
 
-@irdl_op_definition
+@op_definition
 class CastPtrOp(PointerOp):
     """``%r = pto.castptr %p : A -> B``: between pointers of one space, or a pointer and an integer."""
 
@@ -113,7 +113,7 @@ class CastPtrOp(PointerOp):
             fail(f"the pointers are in different spaces, {one.data.space} and {other.data.space}")
 
 
-@irdl_op_definition
+@op_definition
 class PtrToIntOp(PointerOp):
     """``%a = pto.ptrtoint %p : PTR -> i64``."""
 
@@ -122,7 +122,7 @@ class PtrToIntOp(PointerOp):
     result = result_def(i64)
 
 
-@irdl_op_definition
+@op_definition
 class IntToPtrOp(PointerOp):
     """``%p = pto.inttoptr %a : i64 -> PTR``."""
 
@@ -131,7 +131,7 @@ class IntToPtrOp(PointerOp):
     result = result_def(PtrType)
 
 
-@irdl_op_definition
+@op_definition
 class LoadScalarOp(PointerOp):
     """``%x = pto.load_scalar %p[%i] : PTR -> T``."""
 
@@ -145,7 +145,7 @@ class LoadScalarOp(PointerOp):
         _pointee(self._operands[0].type, self.results[0].type)
 
 
-@irdl_op_definition
+@op_definition
 class StoreScalarOp(PtoOp):
     """``pto.store_scalar %x, %p[%i] : PTR, T``."""
 
@@ -183,7 +183,7 @@ class StoreScalarOp(PtoOp):
         _pointee(self._operands[0].type, self._operands[2].type)
 
 
-@irdl_op_definition
+@op_definition
 class TgetvalOp(PtoOp):
     """``%v = pto.tgetval ins(%t, %i : TILE, index) outs : T``: one element of a tile."""
 
@@ -214,7 +214,7 @@ class QueryOp(PtoOp):
         return cls.create(result_types=[i64], attributes=parser.parse_optional_attr_dict())
 
 
-@irdl_op_definition
+@op_definition
 class GetBlockIdxOp(QueryOp):
     """``%b = pto.get_block_idx``."""
 
@@ -222,7 +222,7 @@ class GetBlockIdxOp(QueryOp):
     result = result_def(i64)
 
 
-@irdl_op_definition
+@op_definition
 class GetBlockNumOp(QueryOp):
     """``%n = pto.get_block_num``."""
 
@@ -230,7 +230,7 @@ class GetBlockNumOp(QueryOp):
     result = result_def(i64)
 
 
-@irdl_op_definition
+@op_definition
 class GetSubblockIdxOp(QueryOp):
     """``%b = pto.get_subblock_idx``."""
 
@@ -238,7 +238,7 @@ class GetSubblockIdxOp(QueryOp):
     result = result_def(i64)
 
 
-@irdl_op_definition
+@op_definition
 class GetSubblockNumOp(QueryOp):
     """``%n = pto.get_subblock_num``."""
 
@@ -246,7 +246,7 @@ class GetSubblockNumOp(QueryOp):
     result = result_def(i64)
 
 
-@irdl_op_definition
+@op_definition
 class PrintOp(PtoOp):
     """``pto.print ins("%d", %x : i32)``."""
 
@@ -276,7 +276,7 @@ class PrintOp(PtoOp):
         return cls.create(operands=[scalar], properties={"format": StringAttr(text)}, attributes=attributes)
 
 
-@irdl_op_definition
+@op_definition
 class TrapOp(PtoOp):
     """``pto.trap``."""
 

@@ -10,11 +10,21 @@ from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import IntAttr, IntegerAttr, IntegerType, StringAttr
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, opt_prop_def, var_operand_def, var_result_def
+from xdsl.irdl import opt_prop_def, var_operand_def, var_result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from .base import PtoOp, parse_types, parse_values, print_dictionary, print_values, resolve, type_text, types_text
+from .base import (
+    PtoOp,
+    op_definition,
+    parse_types,
+    parse_values,
+    print_dictionary,
+    print_values,
+    resolve,
+    type_text,
+    types_text,
+)
 from .conditions import fail
 from .elements import spell
 from .simt_scopes import in_threads
@@ -204,7 +214,7 @@ class SimtSyncOp(PtoOp):
 def made(base: type[PtoOp], name: str, doc: str, **more: Any) -> type[PtoOp]:
     """Return the operation ``pto.NAME`` of a family: ``base`` with what the table says of this one (``more``)."""
     found = type(f"Simt_{name}", (base,), {"name": f"pto.{name}", "__doc__": doc})
-    defined: Any = irdl_op_definition(found)
+    defined: Any = op_definition(found)
     for key, value in more.items():
         setattr(defined, key, value)
     return defined  # type: ignore[no-any-return]
@@ -215,7 +225,7 @@ QUERY_OPS = {n: made(SimtQueryOp, n, f"``pto.{n} : i{b}``", BITS=b) for n, b in 
 SYNC_OPS = {n: made(SimtSyncOp, n, f"``pto.{n}``") for n in SYNCS}
 
 
-@irdl_op_definition
+@op_definition
 class ConvertOp(PtoOp):
     """``%h = pto.convert %x round(r) sat [signed|unsigned] : f32 -> f16``."""
 
@@ -281,7 +291,7 @@ def _slot(op: PtoOp, kept: Attribute) -> None:
         fail(f"64-bit values take an even slot, not {slot}")
 
 
-@irdl_op_definition
+@op_definition
 class KeepOp(PtoOp):
     """``pto.keep %x {slot = 0} : f32``: the last statements of SIMT code, before at most a barrier."""
 
@@ -320,7 +330,7 @@ def _print_slot(op: PtoOp, printer: Printer) -> None:
     printer.print_string(f" {{slot = {number_of(op.properties.get('slot'), 0)}}}")
 
 
-@irdl_op_definition
+@op_definition
 class ResumeOp(PtoOp):
     """``%x = pto.resume {slot = 0} : f32``: the first statements of SIMT code, after constants."""
 

@@ -10,7 +10,6 @@ from typing import ClassVar
 from xdsl.dialects.builtin import FlatSymbolRefAttr, IndexType, IntegerType, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
-    irdl_op_definition,
     opt_prop_def,
     prop_def,
     region_def,
@@ -23,7 +22,7 @@ from xdsl.printer import Printer
 from xdsl.traits import NoTerminator, SymbolTable
 
 from ...ir.ops.simt_memory import L1, L2_LOAD, L2_STORE
-from .base import PtoOp, parse_values, print_dictionary, print_values, type_text
+from .base import PtoOp, op_definition, parse_values, print_dictionary, print_values, type_text
 from .conditions import fail
 from .elements import spell
 from .scalars import parse_pointer_type
@@ -226,7 +225,7 @@ MEMORY_OPS: dict[str, type[PtoOp]] = {
 }  # fmt: skip
 
 
-@irdl_op_definition
+@op_definition
 class SimtLaunchOp(PtoOp):
     """``pto.simt_launch @body<<<%x, %y, %z>>>(%p, ...) : (PTR, ...) -> ()``: from a function that is no SIMT entry."""
 
@@ -284,7 +283,7 @@ class SimtLaunchOp(PtoOp):
                 fail(f"{name!r} takes {', '.join(map(spell, wanted))}")
 
 
-@irdl_op_definition
+@op_definition
 class SectionSimtOp(PtoOp):
     """``pto.section.simt<<<32, 1, 1>>> { ... }``: threads inside of an ordinary function."""
 
@@ -322,7 +321,7 @@ class SectionSimtOp(PtoOp):
         before_threads(self)
 
 
-@irdl_op_definition
+@op_definition
 class StoreVfsimtInfoOp(PtoOp):
     """``pto.store_vfsimt_info %z, %y, %x : i32, i32, i32``: the sizes of the call of an entry that follows."""
 

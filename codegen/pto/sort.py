@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import BoolAttr, IntegerAttr, IntegerType
 from xdsl.ir import Attribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    irdl_op_definition,
     opt_operand_def,
     opt_prop_def,
     var_operand_def,
@@ -20,6 +19,7 @@ from xdsl.printer import Printer
 from .base import (
     SEGMENTS,
     PtoOp,
+    op_definition,
     parse_types,
     parse_values,
     print_dictionary,
@@ -33,7 +33,7 @@ from .conditions import fail
 from .types import TileBufType
 
 
-@irdl_op_definition
+@op_definition
 class TmrgsortOp(PtoOp):
     """``ins(%src, %len : T, i32) outs(%dst : T)``, or two to four sources with a count of what was taken::
 

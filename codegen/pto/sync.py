@@ -10,7 +10,6 @@ from typing import ClassVar
 from xdsl.dialects.builtin import IndexType, IntegerAttr, i32
 from xdsl.ir import Attribute
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -22,7 +21,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import NoTerminator
 
-from .base import PtoOp, print_dictionary, type_text
+from .base import PtoOp, op_definition, print_dictionary, type_text
 from .conditions import fail
 from .types import PartitionTensorViewType, PtrType, TensorViewType
 from .words import WORD_ATTRS, WordAttr, parse_word_in_brackets, word
@@ -37,7 +36,7 @@ def _short(attr: Attribute) -> str:
     return f"<{attr.data}>"
 
 
-@irdl_op_definition
+@op_definition
 class BarrierOp(PtoOp):
     """``pto.barrier <PIPE_V>``."""
 
@@ -94,7 +93,7 @@ _FLAG = (("src_pipe", "pipe"), ("dst_pipe", "pipe"), ("event_id", "event"))
 _EVENT = (("src_op", "pipe_event_type"), ("dst_op", "pipe_event_type"), ("event_id", "event"))
 
 
-@irdl_op_definition
+@op_definition
 class SetFlagOp(ListOp):
     """``pto.set_flag[<PIPE_V>, <PIPE_MTE3>, <EVENT_ID0>]``."""
 
@@ -105,7 +104,7 @@ class SetFlagOp(ListOp):
     ITEMS: ClassVar[tuple[tuple[str, str], ...]] = _FLAG
 
 
-@irdl_op_definition
+@op_definition
 class WaitFlagOp(ListOp):
     """``pto.wait_flag[<PIPE_V>, <PIPE_MTE3>, <EVENT_ID0>]``."""
 
@@ -116,7 +115,7 @@ class WaitFlagOp(ListOp):
     ITEMS: ClassVar[tuple[tuple[str, str], ...]] = _FLAG
 
 
-@irdl_op_definition
+@op_definition
 class SetFlagDynOp(ListOp):
     """``pto.set_flag_dyn[<PIPE_V>, <PIPE_MTE3>, %i]``."""
 
@@ -127,7 +126,7 @@ class SetFlagDynOp(ListOp):
     ITEMS: ClassVar[tuple[tuple[str, str], ...]] = _FLAG[:2]
 
 
-@irdl_op_definition
+@op_definition
 class WaitFlagDynOp(ListOp):
     """``pto.wait_flag_dyn[<PIPE_V>, <PIPE_MTE3>, %i]``."""
 
@@ -138,7 +137,7 @@ class WaitFlagDynOp(ListOp):
     ITEMS: ClassVar[tuple[tuple[str, str], ...]] = _FLAG[:2]
 
 
-@irdl_op_definition
+@op_definition
 class RecordEventOp(ListOp):
     """``pto.record_event [#pto.pipe_event_type<A>, #pto.pipe_event_type<B>, #pto.event<E>]``."""
 
@@ -150,7 +149,7 @@ class RecordEventOp(ListOp):
     SHORT: ClassVar[bool] = False
 
 
-@irdl_op_definition
+@op_definition
 class WaitEventOp(ListOp):
     """``pto.wait_event [#pto.pipe_event_type<A>, #pto.pipe_event_type<B>, #pto.event<E>]``."""
 
@@ -162,7 +161,7 @@ class WaitEventOp(ListOp):
     SHORT: ClassVar[bool] = False
 
 
-@irdl_op_definition
+@op_definition
 class BarrierSyncOp(ListOp):
     """``pto.barrier_sync[<TVEC>]``: TMATMUL or TVEC."""
 
@@ -207,7 +206,7 @@ class CrossCoreOp(PtoOp):
             fail("exactly one of a constant and an index event is needed")
 
 
-@irdl_op_definition
+@op_definition
 class SyncSetOp(CrossCoreOp):
     """``pto.sync.set <PIPE_MTE3>, 3``."""
 
@@ -218,7 +217,7 @@ class SyncSetOp(CrossCoreOp):
     event_id_dyn = opt_operand_def(IndexType)
 
 
-@irdl_op_definition
+@op_definition
 class SyncWaitOp(CrossCoreOp):
     """``pto.sync.wait <PIPE_V>, 3``."""
 
@@ -243,7 +242,7 @@ class SectionOp(PtoOp):
         return cls.create(regions=[region], attributes=parser.parse_optional_attr_dict())
 
 
-@irdl_op_definition
+@op_definition
 class SectionVectorOp(SectionOp):
     """``pto.section.vector { ... }``: code for vector cores only."""
 
@@ -252,7 +251,7 @@ class SectionVectorOp(SectionOp):
     traits = traits_def(NoTerminator())
 
 
-@irdl_op_definition
+@op_definition
 class SectionCubeOp(SectionOp):
     """``pto.section.cube { ... }``: code for cube cores only."""
 
@@ -261,7 +260,7 @@ class SectionCubeOp(SectionOp):
     traits = traits_def(NoTerminator())
 
 
-@irdl_op_definition
+@op_definition
 class CacheInvalidOp(PtoOp):
     """``pto.cmo.cacheinvalid all #pto.address_space<gm>`` or ``... %w single_cache_line : VIEW``."""
 
@@ -301,7 +300,7 @@ class CacheInvalidOp(PtoOp):
             fail("the address must be a pointer or a view")
 
 
-@irdl_op_definition
+@op_definition
 class FenceBarrierAllOp(PtoOp):
     """``pto.fence.barrier_all #pto.fence_scope<gm>``."""
 

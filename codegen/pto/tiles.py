@@ -12,7 +12,6 @@ from typing import ClassVar
 from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     prop_def,
@@ -27,6 +26,7 @@ from .base import (
     PtoOp,
     constant_of,
     integers,
+    op_definition,
     print_dictionary,
     print_values,
     segment_sizes,
@@ -39,7 +39,7 @@ from .types import DYNAMIC, TileBufType, dim_text
 from .views import INDEX, SIZED, indices, parse_list
 
 
-@irdl_op_definition
+@op_definition
 class AllocTileOp(PtoOp):
     """``%t = pto.alloc_tile [addr = %a] [valid_row = %r] [valid_col = %c] : !pto.tile_buf<...>``.
 
@@ -140,7 +140,7 @@ def _inner_box(fractal: int, slayout: str, size: int) -> tuple[int, int]:
     return (16, 32 // size) if slayout == "row_major" else (32 // size, 16)
 
 
-@irdl_op_definition
+@op_definition
 class SetValidShapeOp(PtoOp):
     """``pto.set_validshape %t, %r, %c : TILE``: changes the valid extents in place."""
 
@@ -163,7 +163,7 @@ class SetValidShapeOp(PtoOp):
                 fail(f"valid {what} {known} outside 0..{extent}")
 
 
-@irdl_op_definition
+@op_definition
 class GetValidShapeOp(PtoOp):
     """``%r, %c = pto.get_validshape %t : TILE``."""
 
@@ -179,7 +179,7 @@ def index_array(values: Sequence[int]) -> ArrayAttr[IntegerAttr]:
     return ArrayAttr([IntegerAttr(value, i64) for value in values])
 
 
-@irdl_op_definition
+@op_definition
 class SubviewOp(PtoOp):
     """``%s = pto.subview %t[%i, %j] sizes [16, 32] [valid [%r, %c]] : TILE -> TILE'``."""
 
@@ -276,7 +276,7 @@ def subview_type(source: TileBufType, sizes: tuple[int, int], valid: Sequence[SS
     return TileBufType(replace(source.data, rows=sizes[0], cols=sizes[1], valid_rows=rows, valid_cols=cols))
 
 
-@irdl_op_definition
+@op_definition
 class BitcastOp(PtoOp):
     """``%u = pto.bitcast %t : TILE -> TILE'``: another element type for the same shape and storage."""
 
@@ -297,7 +297,7 @@ class BitcastOp(PtoOp):
             fail("the result needs more bytes than the source has")
 
 
-@irdl_op_definition
+@op_definition
 class ReshapeOp(PtoOp):
     """``%u = pto.treshape %t : TILE -> TILE'``: another shape for the same bytes."""
 
@@ -321,7 +321,7 @@ class ReshapeOp(PtoOp):
             fail("source and result must both be boxed, or neither")
 
 
-@irdl_op_definition
+@op_definition
 class TassignOp(PtoOp):
     """``%r = pto.tassign %t, %a : TILE -> TILE``: places a tile at an address in bytes (i64)."""
 
@@ -336,7 +336,7 @@ class TassignOp(PtoOp):
             fail("the result must have the tile's type")
 
 
-@irdl_op_definition
+@op_definition
 class TileValidRowsOp(PtoOp):
     """``%r = pto.tile_valid_rows %t : TILE -> index``."""
 
@@ -346,7 +346,7 @@ class TileValidRowsOp(PtoOp):
     assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
 
 
-@irdl_op_definition
+@op_definition
 class TileValidColsOp(PtoOp):
     """``%c = pto.tile_valid_cols %t : TILE -> index``."""
 

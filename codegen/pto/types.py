@@ -169,6 +169,22 @@ class PartitionTensorViewType(_ViewType):
     name = "pto.partition_tensor_view"
 
 
+_View = TypeVar("_View", bound=_ViewType)
+
+
+_VIEWS: dict[tuple[type[_ViewType], tuple[int, ...], Attribute], _ViewType] = {}
+
+
+def view_type(cls: type[_View], shape: tuple[int, ...], inner: Attribute) -> _View:
+    """Return the (shared) view type of a class with dimensions and an element type."""
+    key = (cls, shape, inner)
+    known = _VIEWS.get(key)
+    if known is None:
+        known = _VIEWS.setdefault(key, cls(ViewSpec(shape, inner)))
+    assert isinstance(known, cls)
+    return known
+
+
 @dataclass(frozen=True)
 class TileSpec:
     """Content of a tile type. Extents in elements; ``valid_*`` may be :data:`DYNAMIC`."""
@@ -320,9 +336,9 @@ def ptr_type(dtype: str, space: str = "gm") -> PtrType:
 
 def tensor_view_type(dtype: str, shape: tuple[int, ...]) -> TensorViewType:
     """Return ``!pto.tensor_view``; a dimension may be :data:`DYNAMIC`."""
-    return TensorViewType(ViewSpec(tuple(shape), element(dtype)))
+    return view_type(TensorViewType, tuple(shape), element(dtype))
 
 
 def partition_type(dtype: str, shape: tuple[int, ...]) -> PartitionTensorViewType:
     """Return ``!pto.partition_tensor_view``; a dimension may be :data:`DYNAMIC`."""
-    return PartitionTensorViewType(ViewSpec(tuple(shape), element(dtype)))
+    return view_type(PartitionTensorViewType, tuple(shape), element(dtype))

@@ -88,9 +88,34 @@ def _check_alone(op: Operation) -> None:
     for region in op.regions:
         if not op.has_trait(NoTerminator) and any(block.is_empty for block in region.blocks):
             raise VerifyException("a block must end in a terminator")
-    for trait in op.traits:
-        trait.verify(op)
-    op.verify_()
+    if isinstance(op, PtoOp) and not op.regions:
+        for trait in op.traits:
+            trait.verify(op)
+        _check_shape(op)
+        op.verify_own()
+    else:
+        op.verify_()
+
+
+#: Shapes of operations that were found right: what the classes ask of types and attributes, which repeat all the time.
+#: Objects are known by their numbers, so that each entry keeps its own alive.
+_RIGHT: dict[tuple[object, ...], tuple[object, ...]] = {}
+_REMEMBERED = 20_000
+
+
+def _check_shape(op: PtoOp) -> None:
+    """Check numbers and types of operands and results, and the attributes, as the operation's class declares them."""
+    types = [v.type for v in op._operands]
+    given = [r.type for r in op.results]
+    named = (*op.properties.values(), *op.attributes.values())
+    names = (*op.properties, None, *op.attributes)
+    key = (type(op), *map(id, types), None, *map(id, given), names, *map(id, named))
+    if key in _RIGHT:
+        return
+    type(op).get_irdl_definition().verify(op)
+    if len(_RIGHT) >= _REMEMBERED:
+        _RIGHT.clear()
+    _RIGHT[key] = (types, given, named)
 
 
 def _check_block(block: Block, arch: str | None, visible: set[SSAValue], found: list[Diagnostic]) -> None:

@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     result_def,
@@ -24,6 +23,7 @@ from .base import (
     SEGMENTS,
     PtoOp,
     constant_of,
+    op_definition,
     print_dictionary,
     print_values,
     resolve,
@@ -63,7 +63,7 @@ def indices(parser: Parser, values: Sequence[UnresolvedOperand]) -> list[SSAValu
     return resolve(parser, values, [INDEX] * len(values))
 
 
-@irdl_op_definition
+@op_definition
 class MakeTensorViewOp(PtoOp):
     """``%v = pto.make_tensor_view %p, shape = [...], strides = [...] : !pto.tensor_view<...>``.
 
@@ -125,7 +125,7 @@ class MakeTensorViewOp(PtoOp):
             )
 
 
-@irdl_op_definition
+@op_definition
 class PartitionViewOp(PtoOp):
     """``%w = pto.partition_view %v, offsets = [...], sizes = [...] : VIEW -> PARTITION``."""
 
@@ -205,7 +205,7 @@ def _check_extent(dim: int, offset: int | None, size: int | None, extent: int, s
         fail(f"dimension {dim} reaches {(offset or 0) + size} of a source extent of {extent}")
 
 
-@irdl_op_definition
+@op_definition
 class GetTensorViewDimOp(PtoOp):
     """``%d = pto.get_tensor_view_dim %v, %i : VIEW -> index``."""
 
@@ -216,7 +216,7 @@ class GetTensorViewDimOp(PtoOp):
     assembly_format = "$tensor_view `,` $dim_index `:` type($tensor_view) `->` type($result) attr-dict"
 
 
-@irdl_op_definition
+@op_definition
 class GetTensorViewStrideOp(PtoOp):
     """``%s = pto.get_tensor_view_stride %v, %i : VIEW -> index``, in elements."""
 

@@ -41,10 +41,10 @@ def test_graphs_do_not_depend_on_what_was_lowered_before() -> None:
 def test_rules_stay_loaded_and_only_those_that_can_match_are() -> None:
     def look() -> tuple[set[str], set[str]]:
         nodes(PLAIN)
-        before = set(engines.engine()._kept)
+        before = set(engines.engine()._loaded)
         nodes(SELECT)
         nodes(SELECT)
-        return before, set(engines.engine()._kept)
+        return before, set(engines.engine()._loaded)
 
     with ThreadPoolExecutor(1) as thread:
         before, after = thread.submit(look).result()
@@ -52,6 +52,22 @@ def test_rules_stay_loaded_and_only_those_that_can_match_are() -> None:
     assert "select.scalar-tile.complement" in after and not any(n.startswith("sin.") for n in after)
 
 
-def test_rules_of_looser_contracts_do_not_stay() -> None:
+def test_rules_of_looser_contracts_run_only_where_they_are_admitted() -> None:
     eng = engines.engine()
-    assert all(engines.RULES[name].contract in ("exact", "bounded") for name in eng._kept)
+    body = ["(set (val 0) (Inp 0))", "(set (val 1) (tile_muls 14 1 (val 0) (Lit 29 4611686018427387904)))"]
+    body.append("(set (val 2) (tile_add 14 1 (val 1) (val 0)))")
+
+    def look(without: frozenset[str]) -> tuple[set[str], int]:
+        try:
+            eng.declare(["tile.muls", "tile.add"], without)
+            eng.add(body)
+            eng.run("normalise", engines.Budget())
+            return {r.contract for r in eng.active()}, eng.size()
+        finally:
+            eng.reset()
+
+    strict, few = look(frozenset({"contracted"}))
+    loose, many = look(frozenset())
+    again, as_few = look(frozenset({"contracted"}))
+    assert "contracted" in loose and "contracted" not in strict | again
+    assert few == as_few < many

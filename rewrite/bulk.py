@@ -1,0 +1,105 @@
+"""Fact rows in bulk: many rows of one shape enter the e-graph in one command.
+
+A command of its own for each row costs some thirty microseconds. Rows of a shape that comes often are written as
+numbers to a file in memory, which egglog reads into one table in one go; a rule for each shape moves them on to the
+tables that they belong to.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+WIDTH = 20  # numbers that a row can have
+OFTEN = 8  # rows of a shape before it gets a rule
+TABLE = "rows"
+RULESET = "moving"
+_NUMBER = re.compile(r"(?<![\w])-?\d+")
+_VALUE = re.compile(r"\(val (n\d+)\)")
+
+
+def schema() -> list[str]:
+    """Return the egglog declarations of the common table and of the rules that empty it."""
+    return [f"(relation {TABLE} ({' '.join(['i64'] * (WIDTH + 1))}))", f"(ruleset {RULESET})"]
+
+
+def shape_of(row: str) -> tuple[str, list[str]]:
+    """Return a row's text with its numbers left out, and the numbers."""
+    return _NUMBER.sub("#", row), _NUMBER.findall(row)
+
+
+@cache
+def rule_of(shape: str, number: int) -> str:
+    """Return the rule that moves rows of a shape, which stand in the common table under a number."""
+    parts = shape.split("#")
+    names = [f"n{i}" for i in range(WIDTH)]
+    text = "".join(part + name for part, name in zip(parts, [*names[: len(parts) - 1], ""], strict=True))
+    row = [f"({TABLE} {number} {' '.join(names)})"]
+    query = " ".join(row + [f"(= v{n} (val {n}))" for n in dict.fromkeys(_VALUE.findall(text))])
+    action = _VALUE.sub("v\\1", text)
+    return f'(rule ({query}) ({action}) :ruleset {RULESET} :name "{TABLE}.{number}")'
+
+
+def commands(path: str) -> list[str]:
+    """Return the commands that read rows from a file and move them to their tables."""
+    return [f'(input {TABLE} "{path}")', f"(run-schedule (run {RULESET}))"]
+
+
+class Movers:
+    """The rules that move rows, by shape of row; those of shapes that came often are ``wanted``."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._seen: dict[str, int] = {}
+        self.wanted: list[str] = []
+
+    def divide(self, rows: Iterable[str]) -> tuple[list[str], list[list[str]]]:
+        """Divide rows into those that no rule moves, as they are, and the others, as cells of the common table."""
+        alone, together = list[str](), list[list[str]]()
+        for row in rows:
+            shape, numbers = shape_of(row)
+            if shape in self._numbers:
+                together.append([str(self._numbers[shape]), *numbers, *["0"] * (WIDTH - len(numbers))])
+                continue
+            alone.append(row)
+            self._seen[shape] = count = self._seen.get(shape, 0) + 1
+            if count == OFTEN and len(numbers) <= WIDTH:
+                self.wanted.append(shape)
+        return alone, together
+
+    def new_rules(self) -> list[str]:
+        """Return the rules of the wanted shapes; from now on they are there."""
+        out = [rule_of(shape, len(self._numbers) + i) for i, shape in enumerate(self.wanted)]
+        self._numbers.update({shape: len(self._numbers) + i for i, shape in enumerate(self.wanted)})
+        self.wanted.clear()
+        return out
+
+
+class MemoryFile:
+    """A file in memory that another library can open by its path.
+
+    A process that was forked gets one of its own: the two would write over each other's rows.
+    """
+
+    def __init__(self) -> None:
+        self._open()
+
+    @staticmethod
+    def there() -> bool:
+        """Tell whether this system has such files."""
+        return hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd")
+
+    def _open(self) -> None:
+        self._process = os.getpid()
+        self._file = os.fdopen(os.memfd_create(TABLE), "wb", buffering=0)
+
+    def write(self, rows: Iterable[Sequence[str]]) -> str:
+        """Replace the contents by rows, cells separated by tabs; return the path to read them from."""
+        if self._process != os.getpid():
+            self._open()
+        self._file.seek(0)
+        self._file.truncate()
+        self._file.write("".join(["\t".join(row) + "\n" for row in rows]).encode())
+        return f"/proc/self/fd/{self._file.fileno()}"
