@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..dtypes import BOOL, INDEX, UINT8, DType
+from ..diagnostics import TileggError
+from ..dtypes import BOOL, FP32, INDEX, UINT8, DType
+from ..literals import round_literal
 from ..op import Call
 from ..program import Const, Value, Verbatim
 from ..types import Dim, ScalarType, TensorType, TileType, Type, scalar, shape_text, tile, with_dtype
@@ -143,8 +146,13 @@ BITS = "bitwise and shifts"
 
 
 def require_literal_fits(call: Call, i: int, dtype: DType, pattern: bool = False) -> None:
-    """Check that a literal operand is a value of an integer dtype; ``pattern``: or a bit pattern of its width."""
+    """Check that a literal operand has a value in a dtype: an integer is one of it, a float rounds to a finite number.
+
+    ``pattern``: a bit pattern of an integer's width is taken too.
+    """
     o = call.operands[i]
+    if isinstance(o, Const) and dtype.is_float:
+        _require_no_overflow(call, o.value, dtype)
     if not isinstance(o, Const) or not dtype.is_int:
         return
     least, most = int(dtype.min_value), (1 << dtype.bits) - 1 if pattern else int(dtype.max_value)
@@ -152,6 +160,20 @@ def require_literal_fits(call: Call, i: int, dtype: DType, pattern: bool = False
         call.fail("TG011", f"{o.value} is no value of {dtype.name}", hint="write an integer, or cast the tile to FP32")
     if not least <= o.value <= most:
         call.fail("TG011", f"{o.value} does not fit {dtype.name}", hint=f"it holds {least} to {dtype.max_value}")
+
+
+def _require_no_overflow(call: Call, value: int | float, dtype: DType) -> None:
+    if dtype is FP32 or not math.isfinite(value):
+        return
+    try:
+        round_literal(float(value), dtype, None)
+    except TileggError:
+        becomes = "would become infinity" if dtype.has_inf else "has no value near it"
+        call.fail(
+            "TG011", f"{value} does not fit {dtype.name}, where it {becomes}",
+            reason=f"{dtype.name} reaches {float(dtype.max_value):g}",
+            hint="write a number in this range, or cast the tile to FP32 first",
+        )  # fmt: skip
 
 
 def tile_scalar(call: Call) -> Type:

@@ -21,6 +21,7 @@ from ._math import maximum, scalar_like
 from ._result import (
     float_only,
     require_arithmetic,
+    require_literal_fits,
     require_same_dtype,
     require_same_shape,
     same_tile,
@@ -46,6 +47,7 @@ def _axpy_type(call: Call) -> Type:
             reason="the dtypes are equal, or FP16 is widened into an FP32 accumulator",
             hint=f"cast the source first, e.g. target_type=pl.{acc.dtype.name}",
         )
+    require_literal_fits(call, 2, src.dtype)
     return with_dtype(acc, acc.dtype)
 
 
@@ -227,6 +229,7 @@ def _with_scalar(call: Call) -> Type:
     require_arithmetic(call)
     require_same_shape(call, 0, 2)
     require_same_dtype(call, 0, 2)
+    require_literal_fits(call, 1, call.type(0).dtype)
     return with_dtype(call.type(0), call.type(0).dtype)
 
 

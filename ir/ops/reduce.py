@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from .. import valueset as vs
-from ..op import Env, Scalar, Scratch, Tile, op
+from ..op import Call, Env, Scalar, Scratch, Tile, op
+from ..types import Type
 from ._math import divide, maximum, minimum, ordered_product, ordered_sum, scalar_like, through_double
 from ._result import (
     broadcast_cols,
@@ -18,6 +19,7 @@ from ._result import (
     like_first,
     reduce_cols,
     reduce_rows,
+    require_literal_fits,
 )
 
 ROW = "row reductions"
@@ -239,7 +241,12 @@ def col_expand_expdif(tile: Tile, col_vec: Tile, *, env: Env) -> Any:
     return through_double(np.exp, tile - col_vec, env.dtype(0))
 
 
-@op("tile.expands", result=like_first, pto="texpands", unified="expands", family=EXPAND)
+def _spread(call: Call) -> Type:
+    require_literal_fits(call, 1, call.type(0).dtype)
+    return like_first(call)
+
+
+@op("tile.expands", result=_spread, pto="texpands", unified="expands", family=EXPAND)
 def expands(target: Tile, scalar: Scalar, *, env: Env) -> Any:
     """Every element set to the scalar; target gives the shape only."""
     return np.full(target.shape, scalar_like(scalar, env.dtype(0)))

@@ -12,7 +12,14 @@ from ..op import Call, Compare, Env, Scalar, Scratch, Tile, op
 from ..packing import pack_mask, unpack_mask
 from ..types import TileType, Type
 from . import _math
-from ._result import compare, like_first, require_mask, require_same_dtype, require_same_shape
+from ._result import (
+    compare,
+    like_first,
+    require_literal_fits,
+    require_mask,
+    require_same_dtype,
+    require_same_shape,
+)
 
 FAMILY = "compare and select"
 #: Comparison words by code.
@@ -66,6 +73,7 @@ def _(mask: vs.ValueSet, lhs: vs.ValueSet, rhs: vs.ValueSet, *, call: vs.Call) -
 
 def _sels_type(call: Call) -> Type:
     require_mask(call, 0, 1)
+    require_literal_fits(call, 3, call.type(1).dtype)
     return call.type(1)  # type: ignore[no-any-return]
 
 
