@@ -213,25 +213,34 @@ def _class_order(region: Region, of_value: dict[int, int], raw: dict[int, list[R
     order = dict.fromkeys(of_value[i] for i in range(len(region.leaves) + len(region.ops)))
     queue = list(order)
     for c in queue:
-        for name, row in sorted(raw.get(c, []), key=lambda n: _sort_key(n, order)):
-            decl = decls_by_constructor().get(name)
-            if decl is None:
+        found = raw.get(c, [])
+        for name, row in sorted(found, key=_sort_key) if len(found) > 1 else found:
+            if name not in decls_by_constructor():
                 continue
-            for child in row[len(signature(decl)) :]:
+            for child in row[_numbers(name)[0] :]:
                 if child not in order:
                     order[child] = None
                     queue.append(child)
     return list(order)
 
 
-def _sort_key(node: RawNode, order: dict[int, None]) -> tuple[str, tuple[int, ...]]:
-    name, row = node
-    decl = decls_by_constructor().get(name)
-    if decl is None:
-        return name, row
+@lru_cache(maxsize=1024)
+def _numbers(name: str) -> tuple[int, tuple[int, ...]]:
+    """Return how many argument codes a constructor has, and the positions of those that are not interned numbers.
+
+    Interned ones, of shapes and of the rest, depend on what was lowered before.
+    """
+    decl = decls_by_constructor()[name]
     skip = signature(decl).index("rest") if "rest" in signature(decl) else -1
-    # Interned numbers (shape, rest) are left out: they depend on what was lowered before.
-    return name, tuple(v for i, v in enumerate(row[: len(signature(decl))]) if i not in (1, skip))
+    count = len(signature(decl))
+    return count, tuple(i for i in range(count) if i not in (1, skip))
+
+
+def _sort_key(node: RawNode) -> tuple[str, tuple[int, ...]]:
+    name, row = node
+    if name not in decls_by_constructor():
+        return name, row
+    return name, tuple([row[i] for i in _numbers(name)[1]])
 
 
 def _origins(region: Region, codes: Sequence[tuple[int, ...]], rows: Rows) -> dict[RawNode, int]:
@@ -282,7 +291,7 @@ def operation_node(
     attrs, operands = _attributes(decl, args)
     approx = bool(args[5]) if decl.name == "tile.cast" else False
     t = _type_from(args[0], args[1])
-    return Node(OPERATION, decl, t, attrs, operands, children, rule, origin, approx, key=args)
+    return Node(OPERATION, decl, t, dict(attrs), operands, children, rule, origin, approx, key=args)
 
 
 def literal_node(kind: int, bits: int) -> Node:
@@ -291,6 +300,7 @@ def literal_node(kind: int, bits: int) -> Node:
     return Node(LITERAL, type=constant.type, value=constant)
 
 
+@lru_cache(maxsize=8192)
 def _attributes(decl: OpDecl, args: tuple[int, ...]) -> tuple[dict[str, Any], tuple[Any, ...]]:
     """Return an operation's attributes (deviations from the defaults only) and its literal list operands."""
     attrs: dict[str, Any] = {}
