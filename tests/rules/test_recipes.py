@@ -6,6 +6,7 @@ import importlib.util
 import json
 import math
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,50 @@ def test_failures_are_told_in_plain_numbers() -> None:
         x, want, got = (Valued.tile(np.array(v, np.float32), FP32) for v in lists)
     nan, far = bound_failures("r", Bound(((2.0, 0.01),)), x, want, got)
     assert nan == "r: NaN gives 2.5" and far == "r: x=1.5 gives 0.25 for 0.5, stated error 0.01"
+
+
+def beyond() -> list[tuple[str, float, float, float, float]]:
+    """The rows of the documented table: pattern of names, limits of |x|, error, largest result."""
+    text = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text()
+    part = text.partition("<!-- beyond -->")[2].partition("<!-- /beyond -->")[0].replace("\\|x\\|", "x")
+    head, _, *rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in part.strip().splitlines()]
+    found = []
+    for row in rows:
+        low, high = (2.0 ** int(word.removeprefix("2^")) for word in row[0].split(" to "))
+        base, _, power = row[-1].partition(" + 2^")
+        top = float(base) + (2.0 ** int(power) if power else 0.0)
+        found += [(name, low, high, float(cell), top) for name, cell in zip(head[1:-1], row[1:-1])]
+    return found
+
+
+@pytest.mark.parametrize(("pattern", "low", "high", "error", "top"), beyond())
+def test_errors_beyond_the_range_are_those_in_the_docs(
+    pattern: str, low: float, high: float, error: float, top: float
+) -> None:
+    rng = np.random.default_rng(7)
+    plain = np.exp2(rng.uniform(math.log2(low), math.log2(high), 60_000))
+    turns = np.rint(rng.uniform(low, high, 20_000) / (math.pi / 2)) * (math.pi / 2)
+    x = np.concatenate([plain, turns]).clip(low, high).astype(np.float32)
+    x = np.concatenate([x, -x])
+    worst = 0.0
+    for r in [r for r in RECIPES if fnmatch(r.name, pattern) and "turn" not in r.name]:
+        got, want = compute(r, x).astype(np.float64), TRUE[r.lhs.op](x.astype(np.float64))
+        assert np.abs(got).max() <= top, r.name
+        worst = max(worst, float(np.abs(got - want).max()))
+    assert error / 3 < worst <= error
+
+
+def test_the_published_arguments() -> None:
+    """What the docs say of 1e6 and 1e10, and what is right."""
+    of = {r.name: compute(r, [1e4, 1e5, 1e6, 1e10, -0.0, 0.0, math.inf, math.nan]) for r in RECIPES}
+    near = [of["sin.fused"][i] for i in range(3)]
+    assert near == pytest.approx([-0.305614389, 0.035748798, -0.349993502], abs=1e-7)
+    assert of["sin.reference"][2] == np.float32(-0.379087806) and of["sin.reference"][3] == math.inf
+    assert of["sin.fused"][3] == pytest.approx(-1.9e20, rel=0.01)
+    assert np.signbit(of["sin.fused"][4]) and not np.signbit(of["sin.reference"][4])
+    assert all(abs(of[n][5] - 1) <= 2**-23 for n in of if n.startswith("cos"))
+    assert np.isnan(of["sin.fused"][6]) and np.isinf(of["sin.reference"][6])
+    assert all(np.isnan(v[7]) for v in of.values())
 
 
 def limit_of(r: Rule) -> float:
