@@ -20,7 +20,7 @@ from ..rules.check import code_condition
 from ..rules.check_contracted import contracted_failures
 from ..rules.check_eval import Valued
 from ..rules.computed import COMPUTED, asked
-from ..rules.facts import FACTS, GIVEN, OF_LITERALS, literal_holds
+from ..rules.facts import FACTS, GIVEN, OF_LITERALS, WINDOWS, literal_holds
 from ..rules.rule import RULES, Condition, Pattern, Rule, Term, Var
 from ..rules.terms import LITERAL, literal_codes
 from .audit_values import first_difference, same_value
@@ -101,7 +101,7 @@ def _holds(graph: Graph, c: Condition, match: Match, facts: Collection[tuple[str
     if "value" not in FACTS[c.relation][0]:
         return code_condition(c, codes)
     subject, *rest = c.args
-    if c.relation in ("typed", "windows"):
+    if c.relation in ("typed", *WINDOWS):
         return True
     place = _place(graph, subject, match)
     if any(literal_holds(c.relation, n.value) for n in _literals(graph, place) if c.relation in OF_LITERALS):

@@ -165,7 +165,8 @@ def made(rule: Rule) -> frozenset[str]:
 
 def is_always(rule: Rule) -> bool:
     """Tell whether a rule is part of the template."""
-    return rule.phase != "compose" and operations(rule.lhs) <= _ALWAYS
+    seldom = rule.phase == "compose" or any(c.relation in facts.LAID for c in rule.when)
+    return not seldom and operations(rule.lhs) <= _ALWAYS
 
 
 def mentioned(rule: Rule) -> frozenset[str]:

@@ -58,6 +58,11 @@ class Outcome:
     rounds: int
 
 
+def _needs(rule: Rule) -> frozenset[str]:
+    """Return the contract of a rule and the fact tables it asks for."""
+    return frozenset({rule.contract, *(c.relation for c in rule.when)})
+
+
 class Engine:
     """One e-graph and the declarations in it; use :func:`engine` for the shared one of a thread.
 
@@ -70,7 +75,7 @@ class Engine:
         self._rules = tuple(rules)
         self._always = tuple(r for r in self._rules if is_always(r))
         self._late = [
-            (r, operations(r.lhs), made(r)) for r in self._rules if not is_always(r) and r.phase != "compose"
+            (r, operations(r.lhs), made(r), _needs(r)) for r in self._rules if not is_always(r) and r.phase != "compose"
         ]
         self._commands: dict[str, list[Any]] = {}
         self._matches: dict[tuple[frozenset[str], frozenset[str]], list[Rule]] = {}
@@ -109,7 +114,7 @@ class Engine:
     def declare(self, names: Iterable[str], without: frozenset[str] = frozenset()) -> None:
         """Make operations available, and until the next reset the rules that can match terms of them.
 
-        ``without``: contracts whose rules are left out.
+        ``without``: contracts, and fact tables asked for, whose rules are left out.
         """
         wanted = frozenset(names)
         matching = self._matching(wanted | ruled(), without)
@@ -155,14 +160,14 @@ class Engine:
 
     def _match(self, available: frozenset[str], without: frozenset[str]) -> list[Rule]:
         reach, found = set(available), list[Rule]()
-        waiting = [w for w in self._late if w[0].name not in self._active and w[0].contract not in without]
+        waiting = [w for w in self._late if w[0].name not in self._active and not without & w[3]]
         while True:
             now = [w for w in waiting if w[1] <= reach]
             if not now:
                 return found
-            found += [r for r, _, _ in now]
+            found += [w[0] for w in now]
             waiting = [w for w in waiting if not w[1] <= reach]
-            reach.update(*(made for _, _, made in now))
+            reach.update(*(w[2] for w in now))
 
     def _parsed(self, rule: Rule) -> list[Any]:
         if rule.name not in self._commands:

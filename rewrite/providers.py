@@ -22,6 +22,7 @@ from .egglog_text import terms_of
 from .encode import Rows, class_of_values, decls_by_constructor, shape_code, type_from
 from .folding import literal_text
 from .region import Region
+from .windows import Window, column_rows, column_window
 
 #: Closure over computed literals: more steps would only follow chains that no kernel has.
 _STEPS = 2
@@ -124,7 +125,13 @@ def _inputs(met: list[tuple[Const, DType]], count: int) -> Iterator[tuple[tuple[
 # -- windows -----------------------------------------------------------------------------------------------
 
 #: Operations that rules move from windows to the whole tile.
-_MOVED = frozenset(f"tile.{n}" for n in ("cast", "neg", "exp", "abs", "muls", "adds", "add", "sub", "mul"))
+_MOVED = frozenset(
+    f"tile.{n}"
+    for n in (
+        "cast", "neg", "exp", "abs", "muls", "adds", "add", "sub", "mul",
+        *(f"{side}_expand_{n}" for side in ("row", "col") for n in ("add", "sub", "mul", "div")),
+    )
+)  # fmt: skip
 
 
 def has_windows(region: Region) -> bool:
@@ -133,11 +140,11 @@ def has_windows(region: Region) -> bool:
     return len(set(names)) < len(names) and any(op.name in _MOVED for op in region.ops)
 
 
-WINDOW_TABLES = frozenset({"val"} | {constructor(n) for n in _MOVED | {"tile.slice"}})
+WINDOW_TABLES = frozenset({"val", "Lit"} | {constructor(n) for n in _MOVED | {"tile.slice"}})
 
 
 def window_rows(region: Region, rows: Rows) -> list[str]:
-    """Return the rows of ``windows``: fully valid tiles of which the e-graph reads several windows."""
+    """Return the rows of ``windows`` and its like: fully valid tiles of which the e-graph reads several windows."""
     slices = rows.get("tile_slice", [])
     seen: dict[int, set[tuple[int, ...]]] = {}
     for row in slices:
@@ -145,11 +152,13 @@ def window_rows(region: Region, rows: Rows) -> list[str]:
     several = {c for c, found in seen.items() if len(found) > 1}
     texts = Names(region, rows)
     out: list[str] = []
+    columns: dict[str, list[Window]] = {}
     for c in sorted(several, key=lambda c: texts.of(c) or ""):
         name, t = texts.of(c), texts.type_of(c)
         if name is not None and t is not None and t.valid is None:
             out.append(f"(windows {name} {DTYPE_CODES[t.dtype.name]} {shape_code(t)})")
-    return out
+            columns[name] = [w for args in sorted(seen[c]) if (w := column_window(t, *args)) is not None]
+    return out + column_rows(columns)
 
 
 class Names:

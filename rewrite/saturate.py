@@ -36,6 +36,7 @@ from .engine import Budget, Engine, Outcome, engine
 from .folding import folded_rows
 from .graph import Graph
 from .knowledge import Knowledge
+from .lines import line_rows, unused_tables
 from .providers import (
     WINDOW_TABLES,
     Names,
@@ -79,10 +80,12 @@ def saturate(region: Region, knowledge: Knowledge, plan: Plan) -> Graph:
 def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> Graph:
     text, codes = region_text(region)
     sets = value_sets(region, knowledge)
-    eng.declare((op.name for op in region.ops), frozenset() if plan.contracted else _CONTRACTED)
+    laid = line_rows(region, plan.target)
+    without = unused_tables(laid) if plan.contracted else unused_tables(laid) | _CONTRACTED
+    eng.declare((op.name for op in region.ops), without)
     facts = _fact_rows(value_facts(region, sets)) + structure_rows(region) + extrema_rows(region)
     literals = literal_rows(region, eng.active()) + folded_rows(region)
-    rows = [*expand_rows(region, counts(region)), *target_rows(region, plan.target)]
+    rows = [*expand_rows(region, counts(region)), *target_rows(region, plan.target), *laid]
     eng.add(text, [*facts, *literals, *rows])
     outcome = _normalise(eng, region, plan.budget)
     if sets and plan.target is not None:
@@ -101,7 +104,7 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
 _CONTRACTED = frozenset({"contracted"})
 _CAST_TABLES = frozenset({"val", "tile_cast"})
 #: Looks at the e-graph for more computed rows.
-_ROUNDS = 3
+_ROUNDS = 8
 
 
 def _normalise(eng: Engine, region: Region, budget: Budget) -> Outcome:

@@ -28,7 +28,7 @@ from .check_bound import bound_failures, operand_of
 from .check_choices import OTHER_CHOICES
 from .check_conditions import LITERAL_CONDITIONS, VALUE_CONDITIONS, codes_of, value_condition
 from .check_contracted import contracted_failures
-from .check_dims import reduces
+from .check_dims import AS_BEFORE, IN_ONE_ROW, reduces
 from .check_draw import aim, sides_of
 from .check_eval import (
     Assignment,
@@ -40,7 +40,7 @@ from .check_eval import (
     scalar_variables,
     value_variables,
 )
-from .facts import FACTS, dtype_holds, infinity_kept, literal_holds
+from .facts import FACTS, LAID, dtype_holds, infinity_kept, literal_holds
 from .rule import RULES, Condition, Rule, Term, Var
 from .terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS, DTYPE_CODES, MODE_CODES
 
@@ -234,6 +234,14 @@ def draw_codes(rule: Rule, rng: np.random.Generator) -> Assignment:
                 out[v] = int(rng.integers(6))
             case _:
                 out[v] = 0
+    for c in rule.when:
+        if c.relation == "beside":
+            out[c.args[3]] = out[c.args[1]]  # type: ignore[index]
+        if c.relation == "halves":
+            out.update({c.args[1]: 0, c.args[2]: 1})  # type: ignore[dict-item]
+        if c.relation in LAID:
+            there, _, back = c.args[-3:]
+            out.update({there: IN_ONE_ROW, back: AS_BEFORE})  # type: ignore[dict-item]
     return out
 
 
@@ -281,7 +289,7 @@ def code_condition(c: Condition, codes: Assignment) -> bool:
     kinds = FACTS[c.relation][0]
     if "value" in kinds:
         return True
-    if c.relation == "offers":
+    if c.relation in ("offers", *LAID):
         return True
     if c.relation == "keeps_infinity":
         dtype, saturation = args

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .check_eval import Valued
 
 _ROWS = 8
+#: Seeds of reshapes: to one row, and to the shape of the instance's tiles again.
+IN_ONE_ROW, AS_BEFORE = 0, -2
 #: The tile of an instance that has only numbers.
 _ANY = tile((1, 16), FP32)
 #: Parameters that take one value per row or per column.
@@ -30,7 +32,7 @@ def fill_lists(
     decl: OpDecl, seed: int, types: list[Any], values: Mapping[Var, Valued], known: list[Any], operands: list[Any]
 ) -> None:
     """Give the list operands of an operation dims that fit its tile: a window, another shape, the common shape."""
-    lists = made_up_lists(decl, seed, *_extent(types, values))
+    lists = made_up_lists(decl, seed, *_extent([] if seed == AS_BEFORE else types, values))
     for i, p in enumerate(decl.operand_params):
         if p.kind is Kind.DIMS and p.name in lists:
             known[i] = tuple(Const(d, INDEX) for d in lists[p.name])
@@ -43,6 +45,8 @@ def made_up_lists(decl: OpDecl, seed: int, rows: int, cols: int) -> dict[str, tu
         half = max(cols // 2, 1)
         return {"shape": (rows, half), "offset": (0, (cols - half) * (seed % 2))}
     if decl.name == "tile.reshape":
+        if seed == AS_BEFORE:
+            return {"shape": (rows, cols)}
         shapes = [(1, rows * cols), (rows * cols, 1), (cols, rows)]
         return {"shape": shapes[seed % len(shapes)]}
     return {"shape": (rows, cols)}
@@ -86,7 +90,8 @@ def reduces(p: Any) -> bool:
 def _leaves(p: Any) -> list[Var]:
     if isinstance(p, Var):
         return [p]
-    return [v for c in p.children for v in _leaves(c)] if p.op in OPS else []
+    # What is reshaped may have been of any other shape.
+    return [v for c in p.children for v in _leaves(c)] if p.op in OPS and p.op != "tile.reshape" else []
 
 
 def in_rows(values: dict[Var, Valued], sides: Mapping[Var, str], rng: np.random.Generator) -> dict[Var, Valued]:

@@ -10,6 +10,7 @@ from ..ir.types import ScalarType
 from .check_dims import in_rows, reduces, vectors
 from .check_eval import Assignment, Unfit, Valued
 from .computed import COMPUTED, asked
+from .facts import LAID
 from .rule import Condition, Rule, Term, Var
 
 
@@ -17,7 +18,7 @@ def aim(rule: Rule, codes: Assignment, values: dict[Var, Valued], rng: np.random
     """Replace drawn values by such as the rule's conditions ask for; tell whether any was. Raises ``Unfit``."""
     aimed = False
     sides = sides_of(rule)
-    in_several = bool(sides) or reduces(rule.lhs)
+    in_several = bool(sides) or reduces(rule.lhs) or any(c.relation in LAID[:3] for c in rule.when)
     for c in rule.when:
         if c.relation in COMPUTED:
             _literals(c, codes, values, rng)

@@ -25,12 +25,27 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
     "positive": (("value",), "no element is negative"),
     "typed": (("value", "dtype", "shape"), "a tile of that dtype and shape"),
     "windows": (("value", "dtype", "shape"), "a fully valid tile of that dtype and shape, read in several windows"),
+    **{
+        name: (
+            (*kinds, "shape", "rest", "shape", "rest"),
+            f"{what} on tiles of that shape cost less on one row; the reshape to it, the row's shape, the reshape back",
+        )
+        for name, kinds, what in (
+            ("laid", ("dtype",), "elementwise operations"),
+            ("laid_exp", ("dtype",), "a difference and its exponential"),
+            ("laid_cast", ("dtype", "dtype"), "native conversions"),
+            ("laid_row", (), "operations"),
+        )
+    },
     "literal": (("value",), "a literal number"),
     "nonzero": (("value",), "a literal that no dtype rounds to zero"),
     "keeps_infinity": (
         ("dtype", "saturation"),
         "conversion to the dtype with this saturation leaves infinities alone (or the dtype has none)",
     ),
+    "tall": (("value", "rest"), "a window of the tile that has all its rows"),
+    "beside": (("value", "rest", "value", "rest"), "windows of a tile and of a row with the same columns"),
+    "halves": (("value", "rest", "rest"), "two windows that have all rows and together all columns of the tile"),
     "offers": (("int",), "the target's assembler has that instruction (a number in ``SELDOM``)"),
     "rooted": (("dtype",), "the target has one form of 1 / sqrt(x) on the dtype, as good as the two instructions"),
     "is_float": (("dtype",), "a floating-point dtype"),
@@ -97,6 +112,34 @@ def offers(operation: str) -> Condition:
 def windows(x: Var | Term, dtype: Var | int, shape: Var) -> Condition:
     """``x`` is a fully valid tile of which several windows are read; binds its dtype and shape."""
     return Condition("windows", (x, dtype, shape))
+
+
+#: Fact tables about windows.
+WINDOWS = ("windows", "tall", "beside", "halves")
+
+
+#: Fact tables that end in a shape, the reshape of its tiles to one row, the row's shape and the reshape back.
+LAID = ("laid", "laid_exp", "laid_cast", "laid_row")
+
+
+def laid(table: str, *codes: Var) -> Condition:
+    """Tiles of a shape lie without gaps and gain by standing as one row; binds how they are reshaped there and back."""
+    return Condition(table, codes)
+
+
+def tall(x: Var, window: Var) -> Condition:
+    """The window (the rest of a slice) has all rows of ``x``."""
+    return Condition("tall", (x, window))
+
+
+def beside(x: Var, window: Var, row: Var, part: Var) -> Condition:
+    """The window has all rows of ``x``, and ``part`` is the same columns of ``row``, which has as many."""
+    return Condition("beside", (x, window, row, part))
+
+
+def halves(x: Var, first: Var, second: Var) -> Condition:
+    """Two windows are ``x``, side by side."""
+    return Condition("halves", (x, first, second))
 
 
 def within(x: Var | Term, code: int) -> Condition:

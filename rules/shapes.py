@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from .arithmetic import d, op, rest, sh
 from .casts import cast
-from .facts import is_float, one_zero, ordered, typed, windows
-from .rule import Pattern, Term, dtypes, modes, rule, saturations, shapes, values
+from .facts import beside, halves, is_float, one_zero, ordered, tall, typed, windows
+from .rule import Pattern, Term, dtypes, modes, rests, rule, saturations, shapes, values
 from .terms import plain_rest
 
 (x, y, v, t, c) = values("x y v t c")
@@ -16,6 +16,7 @@ from .terms import plain_rest
 (m,) = modes("m")
 (s,) = saturations("s")
 (sv, sx, s2) = shapes("sv sx s2")
+(rest2,) = rests("rest2")
 
 
 def _expanded() -> None:
@@ -119,6 +120,36 @@ def _windows() -> None:
 
 _windows()
 
+
+def _repeating_windows() -> None:
+    """What repeats a value per row or column does so on the whole tile, where its windows have all rows."""
+    reason = "elementwise but for a value per row or column, which the window shares with the whole tile"
+    window = Term("tile.slice", (d, sh, rest), (x,))
+    for name in ("add", "sub", "mul", "div"):
+        rule(
+            f"window.row_expand_{name}",
+            lhs=op(f"row_expand_{name}", window, v),
+            rhs=Term("tile.slice", (d, sh, rest), (Term(f"tile.row_expand_{name}", (d, sx), (x, v)),)),
+            when=[windows(x, d, sx), tall(x, rest)], contract="exact", reason=reason,
+        )  # fmt: skip
+        rule(
+            f"window.col_expand_{name}",
+            lhs=op(f"col_expand_{name}", window, Term("tile.slice", (d, s2, rest2), (v,))),
+            rhs=Term("tile.slice", (d, sh, rest), (Term(f"tile.col_expand_{name}", (d, sx), (x, v)),)),
+            when=[windows(x, d, sx), beside(x, rest, v, rest2)], contract="exact", reason=reason,
+        )  # fmt: skip
+
+
+_repeating_windows()
+
+rule(
+    "window.concat",
+    lhs=op("concat", Term("tile.slice", (d, sv, rest), (x,)), Term("tile.slice", (d, s2, rest2), (x,))),
+    rhs=x,
+    when=[windows(x, d, sh), halves(x, rest, rest2)],
+    contract="exact",
+    reason="both parts of a tile, side by side again",
+)
 rule(
     "concat.cast",
     lhs=Term("tile.concat", (b, sh), (Term("tile.cast", (b, sv, a, m, s, 0), (x,)),

@@ -21,6 +21,7 @@ FILES = {
     "activations": ("lrelu.", "relu."),
     "exponentials": ("exp.",),
     "folding": ("fold.",),
+    "lines": ("line.",),
     "narrow": ("narrow.",),
     "arithmetic": ("scalar.", "divs.", "subs.", "neg.", "muls.", "add.", "sub.", "abs."),
     "shapes": ("expand.", "window.", "concat.", "reshape."),
