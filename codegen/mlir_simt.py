@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from xdsl.dialects import llvm
 from xdsl.dialects.builtin import FlatSymbolRefAttr, StringAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
@@ -95,6 +94,8 @@ def _on_stack(s: Op) -> bool:
 
 def _stack(e: MlirFunction, s: Op) -> SSAValue | None:
     """The stack in MLIR's LLVM dialect; scalar accesses to it come here too."""
+    from xdsl.dialects import llvm  # takes long to load, and few programs have a stack
+
     if s.name == "llvm.alloca":
         element = dtype_type(s.attrs["dtype"])
         if element is None:

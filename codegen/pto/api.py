@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .build import PtoBuilder
-from .dialect import OPS, PTO, pto_context
+from .dialect import OPS, pto_context, pto_dialect
 from .elements import element
 from .module import FunctionBuilder, ModuleBuilder
 from .parsing import parse_pto
@@ -25,7 +25,6 @@ from .words import word
 __all__ = [
     "DYNAMIC",
     "OPS",
-    "PTO",
     "FunctionBuilder",
     "ModuleBuilder",
     "PartitionTensorViewType",
@@ -40,6 +39,7 @@ __all__ = [
     "partition_type",
     "print_pto",
     "pto_context",
+    "pto_dialect",
     "ptr_type",
     "span_of",
     "tensor_view_type",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, TypeVar
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, i32
@@ -81,6 +81,32 @@ def op_definition(cls: type[_Op]) -> type[_Op]:
     made = irdl_op_definition(cls)
     made.verify_own = own  # type: ignore[method-assign]
     return made
+
+
+_Class = TypeVar("_Class", bound=type[IRDLOperation])
+
+
+class Classes(Mapping[str, _Class]):
+    """Operation classes by name, each made when it is asked for first: a kernel needs few of them."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], _Class]]) -> None:
+        self._makers = makers
+        self._made: dict[str, _Class] = {}
+
+    def __getitem__(self, name: str) -> _Class:
+        known = self._made.get(name)
+        if known is None:
+            known = self._made.setdefault(name, self._makers[name]())
+        return known
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._makers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
 
 
 _TEXTS: dict[Attribute, str] = dict(ELEMENT_NAMES)

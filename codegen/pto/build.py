@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import (
@@ -65,13 +66,7 @@ class Constants:
         return known
 
     def _make(self, value: int | float, type_: Attribute) -> SSAValue:
-        attr: Attribute
-        if isinstance(type_, IndexType | IntegerType):
-            attr = IntegerAttr(int(value), type_)
-        elif isinstance(type_, AnyFloat):
-            attr = FloatAttr(float(value), type_)
-        else:
-            raise ValueError(f"no constants of type {type_}")
+        attr = _constant(repr(value), value, type_)
         op = arith.ConstantOp.create(result_types=[type_], properties={"value": attr})
         if isinstance(type_, IndexType) and int(value) >= 0:
             op.results[0].name_hint = f"c{int(value)}"
@@ -83,6 +78,16 @@ class Constants:
             self._entry.add_op(op)
         self._last = op
         return op.results[0]
+
+
+@lru_cache(maxsize=4096)
+def _constant(_text: str, value: int | float, type_: Attribute) -> Attribute:
+    """Return the (shared) attribute of a constant; the text tells 1 from 1.0, and 0.0 from -0.0."""
+    if isinstance(type_, IndexType | IntegerType):
+        return IntegerAttr(int(value), type_)
+    if isinstance(type_, AnyFloat):
+        return FloatAttr(float(value), type_)
+    raise ValueError(f"no constants of type {type_}")
 
 
 class PtoBuilder:

@@ -5,7 +5,10 @@ Operand names, orders and attributes: assembler v0.60 operation definitions.
 
 from __future__ import annotations
 
+from functools import partial
+
 from . import archchecks, checks, reductions
+from .base import Classes
 from .dps import DpsOp, DpsRow, make_op
 
 _BINARY = "src0 src1 -> dst"
@@ -231,4 +234,4 @@ ROWS: tuple[DpsRow, ...] = (
 )  # fmt: skip
 
 #: Mnemonic (without ``pto.``) to operation class.
-DPS_OPS: dict[str, type[DpsOp]] = {row.mnemonic: make_op(row) for row in ROWS}
+DPS_OPS: Classes[type[DpsOp]] = Classes({row.mnemonic: partial(make_op, row) for row in ROWS})

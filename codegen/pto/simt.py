@@ -6,6 +6,7 @@ Formats, types and places: assembler v0.60 (operation definitions and verifiers)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import IntAttr, IntegerAttr, IntegerType, StringAttr
@@ -15,6 +16,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from .base import (
+    Classes,
     PtoOp,
     op_definition,
     parse_types,
@@ -220,9 +222,13 @@ def made(base: type[PtoOp], name: str, doc: str, **more: Any) -> type[PtoOp]:
     return defined  # type: ignore[no-any-return]
 
 
-VALUE_OPS = {r.name: made(SimtValueOp, r.name, f"``pto.{r.name}``", ROW=r) for r in VALUE_ROWS}
-QUERY_OPS = {n: made(SimtQueryOp, n, f"``pto.{n} : i{b}``", BITS=b) for n, b in QUERIES.items()}
-SYNC_OPS = {n: made(SimtSyncOp, n, f"``pto.{n}``") for n in SYNCS}
+VALUE_OPS = Classes(
+    {r.name: partial(made, SimtValueOp, r.name, f"``pto.{r.name}``", ROW=r) for r in VALUE_ROWS}
+)
+QUERY_OPS = Classes(
+    {n: partial(made, SimtQueryOp, n, f"``pto.{n} : i{b}``", BITS=b) for n, b in QUERIES.items()}
+)
+SYNC_OPS = Classes({n: partial(made, SimtSyncOp, n, f"``pto.{n}``") for n in SYNCS})
 
 
 @op_definition

@@ -5,6 +5,7 @@ Formats, cache policies and places: assembler v0.60.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 from xdsl.dialects.builtin import FlatSymbolRefAttr, IndexType, IntegerType, StringAttr, SymbolRefAttr
@@ -22,7 +23,7 @@ from xdsl.printer import Printer
 from xdsl.traits import NoTerminator, SymbolTable
 
 from ...ir.ops.simt_memory import L1, L2_LOAD, L2_STORE
-from .base import PtoOp, op_definition, parse_values, print_dictionary, print_values, type_text
+from .base import Classes, PtoOp, op_definition, parse_values, print_dictionary, print_values, type_text
 from .conditions import fail
 from .elements import spell
 from .scalars import parse_pointer_type
@@ -216,13 +217,16 @@ class AtomicOp(PtoOp):
 
 
 ATOMICS = ("add", "sub", "min", "max", "and", "or", "xor", "exch", "cas")
-MEMORY_OPS: dict[str, type[PtoOp]] = {
-    "load": made(SimtLoadOp, "load", "``pto.load``"),
-    "ldg": made(SimtLoadOp, "ldg", "``pto.ldg``", LEVELS={"l1cache": L1, "l2cache": L2_LOAD}),
-    "store": made(SimtStoreOp, "store", "``pto.store``"),
-    "stg": made(SimtStoreOp, "stg", "``pto.stg``", LEVELS={"l1cache": L1, "l2cache": L2_STORE}),
-    **{f"atomic_{n}": made(AtomicOp, f"atomic_{n}", f"``pto.atomic_{n}``", COUNT=2 + (n == "cas")) for n in ATOMICS},
-}  # fmt: skip
+MEMORY_OPS = Classes({
+    "load": partial(made, SimtLoadOp, "load", "``pto.load``"),
+    "ldg": partial(made, SimtLoadOp, "ldg", "``pto.ldg``", LEVELS={"l1cache": L1, "l2cache": L2_LOAD}),
+    "store": partial(made, SimtStoreOp, "store", "``pto.store``"),
+    "stg": partial(made, SimtStoreOp, "stg", "``pto.stg``", LEVELS={"l1cache": L1, "l2cache": L2_STORE}),
+    **{
+        f"atomic_{n}": partial(made, AtomicOp, f"atomic_{n}", f"``pto.atomic_{n}``", COUNT=2 + (n == "cas"))
+        for n in ATOMICS
+    },
+})  # fmt: skip
 
 
 @op_definition

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator, NoTerminator
@@ -91,8 +95,10 @@ def _check_alone(op: Operation) -> None:
     if isinstance(op, PtoOp) and not op.regions:
         for trait in op.traits:
             trait.verify(op)
-        _check_shape(op)
+        _once(op, type(op).get_irdl_definition().verify)
         op.verify_own()
+    elif isinstance(op, arith.ConstantOp):
+        _once(op, arith.ConstantOp.verify_)
     else:
         op.verify_()
 
@@ -103,16 +109,16 @@ _RIGHT: dict[tuple[object, ...], tuple[object, ...]] = {}
 _REMEMBERED = 20_000
 
 
-def _check_shape(op: PtoOp) -> None:
-    """Check numbers and types of operands and results, and the attributes, as the operation's class declares them."""
-    types = [v.type for v in op._operands]
+def _once(op: Operation, check: Callable[[Any], None]) -> None:
+    """Check what an operation's class says of numbers and types of operands and results, and of attributes."""
+    types = [v.type for v in op.operands]
     given = [r.type for r in op.results]
     named = (*op.properties.values(), *op.attributes.values())
     names = (*op.properties, None, *op.attributes)
     key = (type(op), *map(id, types), None, *map(id, given), names, *map(id, named))
     if key in _RIGHT:
         return
-    type(op).get_irdl_definition().verify(op)
+    check(op)
     if len(_RIGHT) >= _REMEMBERED:
         _RIGHT.clear()
     _RIGHT[key] = (types, given, named)
