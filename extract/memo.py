@@ -17,7 +17,7 @@ from ..rewrite.amax import scaled_bound
 from ..rewrite.graph import Graph
 from ..rewrite.knowledge import Knowledge
 from ..rewrite.region import Region
-from ..rewrite.saturate import VALUED
+from ..rewrite.saturate import VALUED, adds_zero
 from ..rules.terms import child_params
 from .dag import Problem, Solution
 from .lowered import Totals
@@ -80,7 +80,7 @@ def region_key(region: Region, knowledge: Knowledge, asked: tuple[Any, ...]) -> 
     for op in region.ops:
         result = op.results[0]
         types.append(result.type)
-        casts = casts or op.name in VALUED
+        casts = casts or op.name in VALUED or adds_zero(op)
         parts.append(
             (op.name, id(result.type), result.name in roots, *_attrs(op), *_operands(op, number))
         )  # fmt: skip

@@ -9,9 +9,10 @@ from ..ir.program import Const, Op, Value
 from ..ir.types import TileType
 from ..rules.computed import COMPUTED
 from ..rules.folding import FOLDED_ALONE, FOLDED_SCALAR, converted
-from ..rules.terms import DTYPE_CODES, literal_codes
+from ..rules.terms import DTYPE_CODES
 from .encode import argument_codes
 from .region import Region
+from .steps import Number, neutral_rows, repeats, row_text, step_rows
 
 #: Operations that make a constant tile, and the operand that is the number.
 _CONSTANT = {"tile.full": -1, "tile.expands": 1}
@@ -22,9 +23,16 @@ _TILES = {f"tile.{n.removesuffix('s')}": n for n in FOLDED_SCALAR}
 
 
 def folded_rows(region: Region) -> list[str]:
-    """Return the rows of the folding tables for what a region computes from constant tiles alone."""
+    """Return the rows of the folding tables: for what constant tiles alone give, and for steps with literals."""
+    rows = dict(_constant_rows(region))
+    steps = dict(step_rows(region))
+    neutral = neutral_rows(region, [*rows.values(), *steps.values()])
+    return [*rows, *steps, *neutral, *["(repeats)"] * repeats(region)]
+
+
+def _constant_rows(region: Region) -> Iterator[tuple[str, Number]]:
+    """Yield the rows for what a region computes from constant tiles alone, each with the number it gives."""
     known: dict[str, Const] = {}
-    rows: dict[str, None] = {}
     for op in region.ops:
         if not isinstance(op.result.type, TileType):
             continue
@@ -34,9 +42,8 @@ def folded_rows(region: Region) -> list[str]:
                 known[op.result.name] = number
         elif known:
             for row, number in _row(op, known):
-                rows[row] = None
+                yield row, (number, op.result.type.dtype)
                 known[op.result.name] = number
-    return list(rows)
 
 
 def _row(op: Op, known: dict[str, Const]) -> Iterator[tuple[str, Const]]:
@@ -69,11 +76,4 @@ def _made(
     table: str, given: tuple[Const, ...], found: tuple[Const, ...] | None, codes: tuple[int, ...]
 ) -> Iterator[tuple[str, Const]]:
     if found is not None:
-        words = [*map(literal_text, given), *map(str, codes), *map(literal_text, found)]
-        yield f"({table} {' '.join(words)})", found[0]
-
-
-def literal_text(c: Const) -> str:
-    """Return a literal as an e-graph term."""
-    kind, bits = literal_codes(c.value, c.dtype)
-    return f"(Lit {kind} {bits})"
+        yield row_text(table, given, codes, found), found[0]

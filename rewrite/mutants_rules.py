@@ -35,7 +35,9 @@ _SPELLING = {
 }
 #: Conditions on what a target has, and on shapes, which instances of one shape cannot tell apart; ``typed`` and what is
 #: read of a column bind variables besides.
-_STRUCTURE = ("typed", "planar", "windows", "offers", "lacks_extrema", "max_of", "max_of_and", "min_of", "min_of_and")
+_STRUCTURE = (
+    "typed", "planar", "windows", "offers", "repeats", "lacks_extrema", "max_of", "max_of_and", "min_of", "min_of_and",
+)  # fmt: skip
 _X = Var("x", "value")
 
 

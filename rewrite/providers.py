@@ -20,8 +20,8 @@ from ..rules.target import Target
 from ..rules.terms import DTYPE_CODES, child_params, constructor, signature
 from .egglog_text import terms_of
 from .encode import Rows, class_of_values, decls_by_constructor, shape_code, type_from
-from .folding import literal_text
 from .region import Region
+from .steps import literal_text
 from .windows import Window, column_rows, column_window
 
 #: Closure over computed literals: more steps would only follow chains that no kernel has.

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from ..ir import valueset
 from ..ir.dtypes import FP32, INT32, DType
-from ..ir.program import Op, Value
+from ..ir.program import Const, Op, Value
 from ..ir.types import TileType
 from ..ir.valueset import ValueSet
 from ..rules.casts import MAX_HOPS, road_table, road_words
+from ..rules.computed import COMPUTED
 from ..rules.facts import (
     BOUNDS,
     value_finite,
@@ -80,11 +81,11 @@ def saturate(region: Region, knowledge: Knowledge, plan: Plan) -> Graph:
 def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> Graph:
     text, codes = region_text(region)
     sets = value_sets(region, knowledge)
-    laid = line_rows(region, plan.target)
-    without = unused_tables(laid) if plan.contracted else unused_tables(laid) | _CONTRACTED
+    laid, folded = line_rows(region, plan.target), folded_rows(region)
+    without = unused_tables(laid) | _without(folded) | (frozenset() if plan.contracted else _CONTRACTED)
     eng.declare((op.name for op in region.ops), without)
     facts = _fact_rows(value_facts(region, sets)) + structure_rows(region) + extrema_rows(region)
-    literals = literal_rows(region, eng.active()) + folded_rows(region)
+    literals = literal_rows(region, eng.active()) + folded
     rows = [*expand_rows(region, counts(region)), *target_rows(region, plan.target), *laid]
     eng.add(text, [*facts, *literals, *rows])
     outcome = _normalise(eng, region, plan.budget)
@@ -102,6 +103,14 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
 
 
 _CONTRACTED = frozenset({"contracted"})
+_FOLDING = frozenset({"repeats", *(name for name, table in COMPUTED.items() if table.folds)})
+
+
+def _without(folded: list[str]) -> frozenset[str]:
+    """Return the tables of the folding walk without a row: rules that ask for one cannot apply and are not loaded."""
+    return _FOLDING.difference(row[1:-1].split(" ", 1)[0] for row in folded)
+
+
 _CAST_TABLES = frozenset({"val", "tile_cast"})
 #: Looks at the e-graph for more computed rows.
 _ROUNDS = 8
@@ -160,7 +169,7 @@ def value_sets(region: Region, knowledge: Knowledge) -> dict[int, ValueSet]:
             asked = (op.operands[0], op.result)
         elif op.name in _ASKING or (ordering and op.name in _RECTIFIED | _EXTREMES):
             asked = op.operands
-        elif op.name in _TRUNCATING:
+        elif op.name in _TRUNCATING or adds_zero(op):
             asked = op.operands[:1]
         if counting and getattr(op.result.type, "dtype", None) in _COUNTS:
             asked = (*asked, *op.operands, op.result)
@@ -168,6 +177,11 @@ def value_sets(region: Region, knowledge: Knowledge) -> dict[int, ValueSet]:
             if isinstance(v, Value) and v.name in number and number[v.name] not in wanted:
                 wanted[number[v.name]] = knowledge.of(v)
     return wanted
+
+
+def adds_zero(op: Op) -> bool:
+    """Tell whether an operation adds a literal 0 to a tile, which only matters where -0 can occur."""
+    return op.name == "tile.adds" and isinstance(op.operands[1], Const) and op.operands[1].value == 0
 
 
 def _asks_for_order(names: set[str]) -> bool:
@@ -224,7 +238,7 @@ def value_facts(region: Region, sets: dict[int, ValueSet]) -> list[ValueFact]:
         found += [("finite", i, None) for i, values in sets.items() if value_finite(values)]
     if _asks_for_order(names) or names & _EXTREMA:
         found += [("ordered", i, None) for i, values in sets.items() if value_ordered(values)]
-    if _asks_for_order(names):
+    if _asks_for_order(names) or any(map(adds_zero, region.ops)):
         found += [("one_zero", i, None) for i, values in sets.items() if value_one_zero(values)]
     if counts(region):
         found += [("index", i, None) for i, values in sets.items() if value_index(values)]

@@ -40,7 +40,7 @@ from .check_eval import (
     scalar_variables,
     value_variables,
 )
-from .facts import FACTS, LAID, dtype_holds, infinity_kept, literal_holds
+from .facts import FACTS, GIVEN, LAID, dtype_holds, infinity_kept, literal_holds
 from .rule import RULES, Condition, Rule, Term, Var
 from .terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS, DTYPE_CODES, MODE_CODES
 
@@ -289,7 +289,7 @@ def code_condition(c: Condition, codes: Assignment) -> bool:
     kinds = FACTS[c.relation][0]
     if "value" in kinds:
         return True
-    if c.relation in ("offers", *LAID):
+    if c.relation in ("offers", *LAID) or c.relation in GIVEN:
         return True
     if c.relation == "keeps_infinity":
         dtype, saturation = args
@@ -326,8 +326,10 @@ def _selected(rule: Rule, codes: Assignment, values: Mapping[Var, Valued], toget
 def _mend(rule: Rule, codes: Assignment, values: dict[Var, Valued]) -> None:
     """Put 1 in place of elements that break a condition, where elements cannot be left out one by one."""
     for c in rule.when:
+        if c.relation not in VALUE_CONDITIONS:
+            continue
         v = c.args[0]
-        if c.relation not in VALUE_CONDITIONS or not isinstance(v, Var) or isinstance(values[v].type, ScalarType):
+        if not isinstance(v, Var) or isinstance(values[v].type, ScalarType):
             continue
         was = values[v]
         holds = value_condition(c.relation, was.data.reshape(-1), was.dtype, codes_of(c, codes))

@@ -32,7 +32,7 @@ class Computed:
 
     ``example`` draws input literals that often have a row. ``everywhere``: of two dtypes, the first is any
     of the region and the second that of the tiles a literal meets. ``folds``: rows come from the walk
-    over a region's constant tiles (``rewrite/folding.py``).
+    over a region (``rewrite/folding.py``); rules about the table load where there are any.
     """
 
     meaning: str
@@ -143,6 +143,10 @@ def _slope(c: Const, dtype: DType) -> tuple[Const, ...] | None:
     return () if 0 < _rounded(c, dtype) <= 1 else None
 
 
+def _above_zero(c: Const, dtype: DType) -> tuple[Const, ...] | None:
+    return () if c.value > 0 and math.isfinite(c.value) and _rounded(c, dtype) > 0 else None
+
+
 def _rounded(c: Const, dtype: DType) -> float:
     """Return the number a literal is where it meets a tile of a dtype."""
     return float(decode(np.asarray([scalar_like(c.value, dtype)]).astype(dtype.storage), dtype)[0].item())
@@ -219,6 +223,7 @@ COMPUTED: dict[str, Computed] = {
     "shrunk": Computed("2**-k, a number, and their product", 2, 1, _shrunk, _shrunk_and_any),
     "parted": Computed("2**k, a number, and their quotient", 2, 1, _parted, _parted_and_any),
     "slope": Computed("a number above 0 and up to 1, in the dtype too", 1, 0, _slope, _fraction),
+    "above_zero": Computed("a number above 0, in the dtype too", 1, 0, _above_zero, any_number),
     "exactly": Computed(
         "a number that both dtypes hold", 1, 0, _exactly, _small_or_zero, codes=("dtype", "dtype"), everywhere=True
     ),

@@ -54,6 +54,7 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
     "is_signed": (("dtype",), "a signed integer dtype of whole bytes"),
     "is_unsigned": (("dtype",), "an unsigned integer dtype of whole bytes"),
     "is_size": (("dtype",), "the dtype of sizes and offsets"),
+    "repeats": ((), "some operation follows itself, or has equal operands: what rules about that load for"),
     "lacks_extrema": ((), "the target has no maximum and minimum of float scalars"),
     **{
         f"{word}_of{more}": (
@@ -68,7 +69,9 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 #: Facts that providers read off the program or the target, which no type and no value tells again.
-GIVEN = frozenset({"lacks_extrema", *(f"{word}_of{more}" for word in ("max", "min") for more in ("", "_and"))})
+GIVEN = frozenset(
+    {"lacks_extrema", "repeats", *(f"{word}_of{more}" for word in ("max", "min") for more in ("", "_and"))}
+)
 
 #: Facts that the forward analysis gives.
 FROM_ANALYSIS = frozenset({"fits", "finite", "within", "ordered", "one_zero", "index", "positive"})

@@ -41,7 +41,7 @@ def _element(c: Const, dtype: DType) -> Valued:
     return Valued.tile(np.asarray([scalar_like(c.value, dtype)]).astype(dtype.storage), dtype)
 
 
-def _operated(name: str) -> Function:
+def operated(name: str) -> Function:
     """Return the function that carries out an operation on a constant tile, and a scalar if it takes one."""
 
     def run(*given: Const | DType) -> tuple[Const, ...] | None:
@@ -76,7 +76,8 @@ def converted(c: Const, src: int, dst: int, mode: int, saturation: int) -> tuple
     return _converted(c, CODE_DTYPES[src], CODE_DTYPES[dst], CODE_MODES[mode], CODE_SATURATIONS[saturation])
 
 
-def _two(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+def two_numbers(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+    """Draw two literals."""
     return any_number(rng, dtype) + any_number(rng, dtype)
 
 
@@ -84,13 +85,13 @@ declare(
     {
         **{
             f"folded_{name}": Computed(
-                f"a literal, another one, and what {name} makes of them", 2, 1, _operated(name), _two, folds=True
+                f"a literal, another one, and what {name} makes of them", 2, 1, operated(name), two_numbers, folds=True
             )
             for name in FOLDED_SCALAR
         },
         **{
             f"folded_{name}": Computed(
-                f"a literal, and what {name} makes of it", 1, 1, _operated(name), any_number, folds=True
+                f"a literal, and what {name} makes of it", 1, 1, operated(name), any_number, folds=True
             )
             for name in FOLDED_ALONE
         },
