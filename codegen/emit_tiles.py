@@ -30,6 +30,8 @@ _TRUE = BoolAttr(True, IntegerType(1))
 _EQUAL_SHAPES = frozenset({"tcmp", "tprelu"})
 #: Instructions that the assembler verifies but has no lowering for (assembler v0.60, tried).
 _NO_BACKEND = frozenset({"taddrelu"})
+#: Operations whose scalar is the instruction's first operand.
+_SCALAR_FIRST = frozenset({"tile.rdivs"})
 _PRECISION = {"tdiv": "div", "tlog": "log", "trecip": "recip", "trsqrt": "rsqrt"}
 
 
@@ -78,6 +80,8 @@ def elementwise(state: State, s: Op) -> None:
         state.fail(f"{s.name} cannot be written as assembly", f"the emitter has no form for pto.{decl.pto}")
     assert decl.pto is not None
     ins, tiles, scratch = operands_of(state, s, decl.operand_params, decl.pto)
+    if s.name in _SCALAR_FIRST:
+        ins.reverse()
     form = state.plan[s.result.name]
     if not tiles or any((t.form.rows, t.form.column) != (form.rows, form.column) for t in tiles):
         state.fail(f"{s.name} cannot be written as assembly", "its tiles differ in shape")

@@ -19,8 +19,9 @@ from .region import Region
 #: Elementwise operations that rules move to one row, and their instructions.
 _MOVED = {
     f"tile.{n}": OPS[f"tile.{n}"].pto or ""
-    for n in ("adds", "subs", "muls", "maximums", "minimums", "neg", "add", "sub", "mul", "maximum", "minimum", "cast")
+    for n in ("adds", "muls", "maximums", "minimums", "neg", "add", "sub", "mul", "div", "maximum", "minimum", "cast")
 }
+_MOVED["tile.col_expand_div"] = _MOVED["tile.div"]
 #: Windows of tiles: a row of all elements would need a copy first.
 _WINDOWS = frozenset({"tile.slice", "tile.set_validshape", "tile.transpose", "tile.transpose_view"})
 _EXPDIF = OPS["tile.col_expand_expdif"].pto or ""

@@ -51,6 +51,11 @@ def _scalar_forms() -> None:
             reason="every element of the second tile is the scalar, rounded to the dtype in the same way",
         )  # fmt: skip
         rule(
+            f"scalar.div.{source}-first", lhs=Term("tile.div", (d, sh, plain_rest("tile.div")), (spread, x)),
+            rhs=op("rdivs", x, c), when=[is_float(d)], contract="exact",
+            reason="the instruction takes the scalar as the dividend; the tile of one number need not be made",
+        )  # fmt: skip
+        rule(
             f"scalar.sub.{source}-first", lhs=op("sub", spread, x), rhs=op("adds", op("neg", x), c),
             when=[is_float(d)], contract="exact",
             reason="a difference is the sum with the negation, for zeros too; the tile of one number need not be made",

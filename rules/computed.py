@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -158,6 +158,11 @@ def _exactly(c: Const, *dtypes: DType) -> tuple[Const, ...] | None:
     return () if c.value == 0 or all(_held(float(c.value), d) for d in dtypes) else None
 
 
+def _bound(c: Const, *dtypes: DType) -> tuple[Const, ...] | None:
+    # A number that is rounded to a zero may lose its sign to a bound of zero, by a choice the documents leave open.
+    return _exactly(c, *dtypes) if c.value != 0 and dtypes[0].bits < dtypes[1].bits else None
+
+
 def _any_power(low: int, high: int, integer: bool = False) -> Callable[..., tuple[Const, ...]]:
     def draw(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
         k = int(rng.integers(low, high))
@@ -228,6 +233,11 @@ COMPUTED: dict[str, Computed] = {
         "a number that both dtypes hold", 1, 0, _exactly, _small_or_zero, codes=("dtype", "dtype"), everywhere=True
     ),
 }
+
+
+COMPUTED["bound"] = replace(
+    COMPUTED["exactly"], meaning="a number but zero that both dtypes hold, the first one narrower", function=_bound
+)
 
 
 def declare(tables: dict[str, Computed]) -> None:

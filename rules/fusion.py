@@ -90,6 +90,13 @@ rule(
     reason=_QUOTIENT,
 )
 rule(
+    "fuse.scaled-recip.plain",
+    lhs=op("muls", _recip(y, _PLAIN), c),
+    rhs=op("rdivs", y, c),
+    contract="contracted",
+    reason=_QUOTIENT,
+)
+rule(
     "fuse.muls.muls",
     lhs=op("muls", op("muls", x, c1), c2),
     rhs=op("muls", x, r),

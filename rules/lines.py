@@ -11,6 +11,7 @@ from .arithmetic import d, op, sh
 from .casts import a, b, m, s
 from .facts import laid
 from .rule import Pattern, Term, Var, rests, rule, shapes, values
+from .terms import plain_rest
 
 (x, y, c) = values("x y c")
 (line,) = shapes("line")
@@ -30,10 +31,18 @@ def _again(row: Pattern, dtype: Var = d) -> Term:
     return Term("tile.reshape", (dtype, sh, back), (row,))
 
 
+#: Quotients of no higher precision than usual, which those by rows and columns are.
+_PLAIN = plain_rest("tile.div")
+
+
+def _quotient(top: Pattern, bottom: Pattern) -> Term:
+    return Term("tile.div", (d, line, _PLAIN), (top, bottom))
+
+
 def _elementwise() -> None:
     reason = "elementwise: the elements may stand in one row, which fills every step of the vector unit"
     here = laid("laid", d, sh, there, line, back)
-    for name in ("adds", "muls", "maximums", "minimums"):
+    for name in ("adds", "muls", "rdivs", "maximums", "minimums"):
         rule(
             f"line.{name}", lhs=op(name, x, c), rhs=_again(_on_row(name, _as_row(x), c)),
             when=[here], contract="exact", reason=reason,
@@ -47,6 +56,18 @@ def _elementwise() -> None:
             f"line.{name}", lhs=op(name, x, y), rhs=_again(_on_row(name, _as_row(x), _as_row(y))),
             when=[here], contract="exact", reason=reason,
         )  # fmt: skip
+    rule(
+        "line.div", lhs=Term("tile.div", (d, sh, _PLAIN), (x, y)), rhs=_again(_quotient(_as_row(x), _as_row(y))),
+        when=[here], contract="exact", reason=reason,
+    )  # fmt: skip
+    rule(
+        "line.col_expand_div",
+        lhs=op("col_expand_div", x, y),
+        rhs=_again(_quotient(_as_row(x), _as_row(op("col_expand", x, y)))),
+        when=[here],
+        contract="exact",
+        reason="elementwise once the row of divisors is repeated, which is cheaper than narrow quotients",
+    )
     rule(
         "line.cast",
         lhs=Term("tile.cast", (b, sh, a, m, s, 0), (x,)),

@@ -59,5 +59,20 @@ def _reductions() -> None:
         )
 
 
+def _after() -> None:
+    """A clamp after the conversion: rounding keeps order, and a bound that both dtypes hold stays what it is."""
+    for name in ("maximums", "minimums"):
+        rule(
+            f"narrow.{name}.after",
+            lhs=cast(_op(name, a, x, c), a, b, m, s),
+            rhs=_op(name, b, cast(x, a, b, m, s), c),
+            when=[has_arithmetic(a), has_arithmetic(b), computed("bound", c, dtype=b, more=(a,))],
+            contract="exact",
+            reason="every round mode keeps order, and both dtypes hold the bound, which is no zero",
+            phase="lower",
+        )
+
+
 _elementwise()
 _reductions()
+_after()

@@ -136,6 +136,12 @@ def divs(lhs: Tile, rhs: Scalar, *, env: Env) -> Any:
     return divide(lhs, scalar_like(rhs, env.dtype(0)))
 
 
+@op("tile.rdivs", result=float_only(tile_scalar), pto="tdivs", family=TS, target_defined="division by zero")
+def rdivs(rhs: Tile, lhs: Scalar, *, env: Env) -> Any:
+    """scalar / rhs, the instruction with its operands the other way round."""
+    return divide(np.full_like(rhs, scalar_like(lhs, env.dtype(0))), rhs)
+
+
 @op("tile.maximums", result=tile_scalar, pto="tmaxs", unified="maximum", family=TS, target_defined=_NAN)
 def maximums(lhs: Tile, rhs: Scalar, *, env: Env) -> Any:
     """The larger of element and scalar."""

@@ -64,6 +64,14 @@ def test_what_is_computed_on_one_row_stays_there() -> None:
     assert _work(_lowered(body, (8, 8), "a5")) == ["muls", "mul", "adds"]
 
 
+def test_quotients_by_columns_are_narrow_once_only() -> None:
+    body = "pl.col_expand_div(a, pl.slice(b, [1, 8], [0, 0]))"
+    assert "reshape" not in _work(_lowered(body, (8, 8), "a2a3"))  # windows stay windows
+    divided = _work(_lowered("pl.col_expand_div(a, pl.col_sum(b))", (8, 8), "a2a3"))
+    assert [n for n in divided if n != "reshape"] == ["col_sum", "col_expand", "div"]
+    assert _work(_lowered("pl.col_expand_div(a, pl.col_sum(b))", (8, 64), "a2a3")) == ["col_sum", "col_expand_div"]
+
+
 def test_the_last_conversion_of_a_chain_may_run_on_one_row() -> None:
     assert "reshape" in _work(_lowered("pl.cast(a, target_type=pl.INT8)", (16, 64), "a2a3", "FP16", "INT8"))
     assert "reshape" not in _work(_lowered("pl.cast(a, target_type=pl.INT8)", (16, 128), "a2a3", "FP16", "INT8"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tilegg import lower, parse
+from tilegg import emit, lower, parse
 from tilegg.extract.lowered import Lowered
 from tilegg.ir.equivalence import equivalent
 from tilegg.ir.program import Const
@@ -193,3 +193,22 @@ def test_casts_that_rules_bring_together_cancel() -> None:
     body = "w = pl.tile.reshape(pl.cast(a, target_type=pl.FP32), [1, 1024])\n"
     body += "r = pl.tile.reshape(pl.cast(w, target_type=pl.BF16, mode='rint'), [16, 64])"
     assert work(lowered(body, dtype="BF16", out="BF16")) == []
+
+
+def test_a_number_over_a_tile_is_one_instruction() -> None:
+    for arch in ("a2a3", "a5"):
+        found = lowered("c = pl.tile.full([16, 64], dtype=pl.FP32, value=127.0)\nr = pl.div(c, a)", arch)
+        assert work(found) == ["rdivs"]
+        (line,) = [text for text in emit(found, arch).splitlines() if "pto.tdivs" in text]
+        assert ": f32, !pto.tile_buf" in line  # the scalar stands first
+    integers = lowered("c = pl.tile.full([16, 64], dtype=pl.INT32, value=7)\nr = pl.sub(c, a)", "a5", "INT32", "INT32")
+    assert "rdivs" not in work(integers)
+
+
+def test_a_bound_that_both_dtypes_hold_is_applied_after_the_conversion() -> None:
+    body = "r = pl.cast(pl.minimum(pl.maximum(a, {}), 15.0), target_type=pl.FP16, mode='trunc')"
+    assert work(lowered(body.format(-15.0), "a5", "FP32", "FP16")) == ["cast", "maximums", "minimums"]
+    # What is rounded to -0 would meet a bound of 0, for which the hardware may give either zero.
+    assert work(lowered(body.format(0.0), "a5", "FP32", "FP16")) == ["maximums", "cast", "minimums"]
+    # 15.01 is not a number of FP16.
+    assert work(lowered(body.format(-15.01), "a5", "FP32", "FP16"))[0] == "maximums"
