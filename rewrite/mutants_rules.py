@@ -13,6 +13,7 @@ from typing import Any
 
 from ..rules import check_roads
 from ..rules.casts import road_words
+from ..rules.facts import LAID
 from ..rules.paths import Road
 from ..rules.rule import RULES, Pattern, Rule, Term, Var, variables
 from ..rules.select import INVERSE
@@ -87,9 +88,10 @@ def _no_mistake(relation: str, new: Var) -> bool:
     ``is_float`` only picks a spelling, and whether the source is an integer or float decides about infinities
     as well as the destination. A source dtype (``a``) without infinity has none to clamp, and a source within
     the range of the first integer destination passes it unchanged. A tile has one dtype, so that a condition that
-    binds its shape beside another one never holds.
+    binds its shape beside another one never holds; nor is a dtype narrower than itself. Facts about tiles that stand as
+    one row say what is cheaper.
     """
-    if relation in ("is_float", "is_integer", *_STRUCTURE):
+    if relation in ("is_float", "is_integer", "bound", *LAID, *_STRUCTURE):
         return True
     return relation in ("keeps_infinity", "narrows") and new.name == "a"
 

@@ -28,7 +28,7 @@ from .check_bound import bound_failures, operand_of
 from .check_choices import OTHER_CHOICES
 from .check_conditions import LITERAL_CONDITIONS, VALUE_CONDITIONS, codes_of, value_condition
 from .check_contracted import contracted_failures
-from .check_dims import AS_BEFORE, IN_ONE_ROW, reduces
+from .check_dims import AS_BEFORE, IN_ONE_ROW, OF_A_ROW, reduces
 from .check_draw import aim, sides_of
 from .check_eval import (
     Assignment,
@@ -236,7 +236,7 @@ def draw_codes(rule: Rule, rng: np.random.Generator) -> Assignment:
                 out[v] = 0
     for c in rule.when:
         if c.relation == "beside":
-            out[c.args[3]] = out[c.args[1]]  # type: ignore[index]
+            out[c.args[3]] = out[c.args[1]] % 2 + OF_A_ROW  # type: ignore[index]
         if c.relation == "halves":
             out.update({c.args[1]: 0, c.args[2]: 1})  # type: ignore[dict-item]
         if c.relation in LAID:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _ROWS = 8
 #: Seeds of reshapes: to one row, and to the shape of the instance's tiles again.
 IN_ONE_ROW, AS_BEFORE = 0, -2
+#: Seeds from here on are of windows that have one row.
+OF_A_ROW = 8
 #: The tile of an instance that has only numbers.
 _ANY = tile((1, 16), FP32)
 #: Parameters that take one value per row or per column.
@@ -43,7 +45,7 @@ def made_up_lists(decl: OpDecl, seed: int, rows: int, cols: int) -> dict[str, tu
     """Return dims for the list operands of an operation on a tile of ``rows`` by ``cols``, by parameter name."""
     if decl.name == "tile.slice":
         half = max(cols // 2, 1)
-        return {"shape": (rows, half), "offset": (0, (cols - half) * (seed % 2))}
+        return {"shape": (1 if seed >= OF_A_ROW else rows, half), "offset": (0, (cols - half) * (seed % 2))}
     if decl.name == "tile.reshape":
         if seed == AS_BEFORE:
             return {"shape": (rows, cols)}

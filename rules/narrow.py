@@ -66,7 +66,7 @@ def _after() -> None:
             f"narrow.{name}.after",
             lhs=cast(_op(name, a, x, c), a, b, m, s),
             rhs=_op(name, b, cast(x, a, b, m, s), c),
-            when=[has_arithmetic(a), has_arithmetic(b), computed("bound", c, dtype=b, more=(a,))],
+            when=[computed("bound", c, dtype=b, more=(a,))],
             contract="exact",
             reason="every round mode keeps order, and both dtypes hold the bound, which is no zero",
             phase="lower",
