@@ -128,19 +128,21 @@ def chain(graph: Graph, picks: dict[int, int], c: int, node: Node, stops: frozen
 
     The chain begins at a class in ``stops``, or at the first value that is no cast.
     """
-    nodes = [_conversion(graph, c, node)]
+    nodes = [conversion(graph, picks, c, node)]
     seen = {c, *stops}
     while True:
         child = nodes[-1].children[0]
-        below = _conversion(graph, child, graph.classes[child][picks[child]]) if child in picks else None
+        below = conversion(graph, picks, child, graph.classes[child][picks[child]]) if child in picks else None
         if below is None or not is_cast(below) or child in seen:
             return Chain(child, tuple(reversed(nodes)))
         seen.add(child)
         nodes.append(below)
 
 
-def _conversion(graph: Graph, c: int, node: Node) -> Node:
+def conversion(graph: Graph, picks: dict[int, int], c: int, node: Node) -> Node:
     """Return the conversion that a class is where ``node`` is the last one of the instructions that make it up."""
+    if node.rule == _ON_ROW:
+        return next(_off_row(graph, picks, c, node.children[0]), node)
     made = _COMPOSED.get(node.rule)
     if made is None or node.decl is None or node.decl.name != made.pattern.op:
         return node
@@ -149,6 +151,25 @@ def _conversion(graph: Graph, c: int, node: Node) -> Node:
     return next(whole, node)
 
 
+def _off_row(graph: Graph, picks: dict[int, int], c: int, row: int) -> Iterator[Node]:
+    """Yield the conversions of class ``c`` that the picked one of a row stands for."""
+    if row not in picks:
+        return
+    done = graph.classes[row][picks[row]]
+    if not is_cast(done):
+        return
+    read = [r.children for r in graph.classes[done.children[0]] if _is_reshape(r)]
+    for n in graph.classes[c]:
+        if is_cast(n) and n.children in read and (n.key[0], *n.key[2:]) == (done.key[0], *done.key[2:]):
+            yield n
+
+
+def _is_reshape(node: Node) -> bool:
+    return node.decl is not None and node.decl.name == "tile.reshape"
+
+
+#: The rule that converts a narrow tile as one row: the tile in its own shape again is what was converted.
+_ON_ROW = RULES["line.cast"].number
 _COMPOSED = {RULES[made.rule].number: made for made in COMPOSED}
 
 

@@ -9,7 +9,7 @@ from ..ir.program import Function, Op, Value, flat_operands, walk
 from ..ir.types import TileType
 from ..rewrite.graph import LEAF, Node
 from ..rules.rule import RULES, Rule
-from .chains import chain, emitted_values, is_cast, road_behind
+from .chains import chain, conversion, emitted_values, is_cast, road_behind
 from .derive import Deriver, Step
 from .describe import Describer, FactUsed
 from .explain import Dropped, Explained, ExplainedFunction, op_text
@@ -80,10 +80,11 @@ class _Finder:
         if node.origin >= 0 and result.graph.op_class[node.origin] == i.eclass:
             return (), ()
         if derived:
-            return _rules(derived), tuple(dict.fromkeys(f for s in derived for f in s.facts))
+            used = [*(f for s in derived for f in s.facts), *self.facts(result, i.eclass, node, (), True)]
+            return _rules(derived), tuple(dict.fromkeys(used))
         steps = self.derivation(i.region, i.eclass, node)
         rules = tuple(s.rule for s in steps) if steps is not None else self.origin(node)
-        return rules, tuple(self.facts(result, i.eclass, node, steps or ()))
+        return rules, tuple(self.facts(result, i.eclass, node, steps or (), bool(steps)))
 
     def origin(self, node: Node) -> tuple[Rule, ...]:
         """Return the rule noted on a node."""
@@ -121,6 +122,7 @@ class _Finder:
         return None
 
     def proof(self, result: RegionResult, c: int, node: Node) -> str:
+        node = conversion(result.graph, result.solution.picks, c, node)
         if not is_cast(node) or node.approx or self.lowered.target is None:
             return ""
         road = road_behind(result, c, node, self.lowered.target)
@@ -133,10 +135,13 @@ class _Finder:
         road = road_behind(result, c, node, self.lowered.target)
         return road.error.rate if road else 0.0
 
-    def facts(self, result: RegionResult, c: int, node: Node, steps: tuple[Step, ...]) -> Iterator[FactUsed]:
+    def facts(
+        self, result: RegionResult, c: int, node: Node, steps: tuple[Step, ...], made: bool
+    ) -> Iterator[FactUsed]:
         """Yield the value sets that the derivation needed, and those narrower than the dtype that a chain reads."""
         wanted = [k for s in steps for relation, k, _ in s.facts if relation in ("fits", "finite")]
-        if is_cast(node) and steps:
+        node = conversion(result.graph, result.solution.picks, c, node)
+        if is_cast(node) and made:
             wanted.append(chain(result.graph, result.solution.picks, c, node, emitted_values(result)).source)
         for k in dict.fromkeys(wanted):
             values, t = result.graph.values.get(k), result.graph.types[k]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..rewrite.graph import ABSENT, LEAF, LITERAL, Graph, Node
 from ..rules.paths import Road
 from ..rules.rule import RULES
-from .chains import Chain, chain, emitted_values, is_cast, offered, requests, road_behind
+from .chains import Chain, chain, conversion, emitted_values, is_cast, offered, requests, road_behind
 from .dag import Choice, Problem, Solution, reachable, solve
 from .lower import chosen_totals
 from .lowered import FunctionReport, Instruction, Lowered, RegionResult, Totals
@@ -168,8 +168,9 @@ def alternatives(
         return []
     result = function.regions[instruction.region]
     pricer = pricer_for(lowered.target, lowered.contract == "exact", result.scalars)
-    found = _Alternatives(lowered, result, pricer, instruction.eclass).find()
-    if not instruction.count:
+    search = _Alternatives(lowered, result, pricer, instruction.eclass)
+    found = search.find()
+    if not instruction.count and search.here is None:
         # Forms of a scalar that cost alike, or belong to another kind of code, are of no interest.
         found = [a for a in found if a.extra is not None and a.extra.rank("cycles") != (0, 0, 0)]
     return found[:k]
@@ -253,7 +254,8 @@ class _Alternatives:
         return road_behind(self.result, self.c, node, self.lowered.target)
 
     def chain(self, node: Node, picks: dict[int, int]) -> Chain | None:
-        return chain(self.graph, picks, self.c, node, self.emitted) if is_cast(node) else None
+        last = conversion(self.graph, picks, self.c, node)
+        return chain(self.graph, picks, self.c, last, self.emitted) if is_cast(last) else None
 
     def text(self, node: Node, picks: dict[int, int]) -> str:
         found = self.chain(node, picks)

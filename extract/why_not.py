@@ -17,7 +17,7 @@ from ..rules.paths import MAX_HOPS, Road, roads
 from ..rules.paths_rank import describe
 from ..rules.target import Target
 from ..rules.terms import CODE_DTYPES
-from .chains import Chain, chain, emitted_values, is_cast, requests
+from .chains import Chain, chain, conversion, emitted_values, is_cast, requests
 from .explain import alternative_text, op_text
 from .kbest import Alternative, alternatives, class_name
 from .lower import lower_for
@@ -77,13 +77,14 @@ def _about_chain(lowered: Lowered, stops: list[DType]) -> Iterator[str]:
 
 
 def _chain_of(f: FunctionReport, i: Instruction) -> Chain | None:
-    if i.region < 0 or i.op.name != "tile.cast":
+    if i.region < 0:
         return None
     result = f.regions[i.region]
     if i.eclass not in result.graph.op_class:
         return None
-    node = result.graph.classes[i.eclass][result.solution.picks[i.eclass]]
-    return chain(result.graph, result.solution.picks, i.eclass, node, emitted_values(result)) if is_cast(node) else None
+    graph, picks = result.graph, result.solution.picks
+    node = conversion(graph, picks, i.eclass, graph.classes[i.eclass][picks[i.eclass]])
+    return chain(graph, picks, i.eclass, node, emitted_values(result)) if is_cast(node) else None
 
 
 def _stops(c: Chain) -> list[DType]:
