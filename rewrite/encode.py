@@ -129,14 +129,14 @@ def region_text(region: Region) -> tuple[list[str], list[tuple[int, ...]]]:
     Value numbers: leaves first, then the operations in order.
     """
     number = {v.name: f"(val {i})" for i, v in enumerate(region.leaves)}
-    out = [f"(set (val {i}) (Inp {i}))" for i in range(len(region.leaves))]
+    out = [f"(union (val {i}) (Inp {i}))" for i in range(len(region.leaves))]
     codes: list[tuple[int, ...]] = []
     for i, op in enumerate(region.ops, len(region.leaves)):
         name, positions = _plan(OPS[op.name])
         args = argument_codes(op)
         codes.append(args)
         children = [_child_text(op.operands[p], number) for p in positions]
-        out.append(f"(set (val {i}) ({name} {' '.join([*map(str, args), *children])}))")
+        out.append(f"(union (val {i}) ({name} {' '.join([*map(str, args), *children])}))")
         number[op.result.name] = f"(val {i})"
     return out, codes
 

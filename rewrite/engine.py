@@ -175,7 +175,7 @@ class Engine:
         return self._commands[rule.name]
 
     def add(self, terms: Sequence[str], rows: Sequence[str] = ()) -> None:
-        """Insert terms (``(set (val 3) (tile_add ...))``), then fact rows (``(fits (val 3) 14)``).
+        """Insert terms (``(union (val 3) (tile_add ...))``) and fact rows (``(fits (val 3) 14)``), in any order.
 
         Rows that no rule asks for are left out.
         """
@@ -183,8 +183,8 @@ class Engine:
         if self._file is None:
             self._load([*terms, *asked])
             return
-        alone, together = self._movers.divide(asked)
-        self._load([*terms, *alone])
+        alone, together = self._movers.divide([*terms, *asked])
+        self._load(alone)
         if together:
             self._load(bulk.commands(self._file.write(together)))
 

@@ -13,9 +13,9 @@ from tilegg.rules.terms import DTYPE_CODES, MODE_CODES
 
 F, B, RINT = DTYPE_CODES["FP32"], DTYPE_CODES["BF16"], MODE_CODES["rint"]
 ROUND_TRIP = [
-    "(set (val 0) (Inp 0))",
-    f"(set (val 1) (tile_cast {F} 1 {B} {RINT} 0 0 (val 0)))",
-    f"(set (val 2) (tile_cast {B} 1 {F} {RINT} 0 0 (val 1)))",
+    "(union (val 0) (Inp 0))",
+    f"(union (val 1) (tile_cast {F} 1 {B} {RINT} 0 0 (val 0)))",
+    f"(union (val 2) (tile_cast {B} 1 {F} {RINT} 0 0 (val 1)))",
 ]
 
 
@@ -38,7 +38,7 @@ def test_other_operations_are_declared_when_needed() -> None:
     eng = engine()
     for _ in range(2):
         eng.declare(["tile.rems", "tile.cast", "tile.rems"])
-        eng.add(["(set (val 0) (Inp 0))", "(set (val 1) (tile_rems 3 1 (val 0) (val 0)))"])
+        eng.add(["(union (val 0) (Inp 0))", "(union (val 1) (tile_rems 3 1 (val 0) (val 0)))"])
         assert [row[:2] for row in eng.rows()["tile_rems"]] == [(3, 1)]
         eng.reset()
         assert "tile_rems" not in eng.rows()
@@ -57,9 +57,9 @@ def test_a_lossless_round_trip_becomes_the_value_itself() -> None:
 
 #: Through a dtype that holds less.
 THROUGH = [
-    "(set (val 0) (Inp 0))",
-    f"(set (val 1) (tile_cast {B} 1 {F} {RINT} 0 0 (val 0)))",
-    f"(set (val 2) (tile_cast {F} 1 {B} {RINT} 0 0 (val 1)))",
+    "(union (val 0) (Inp 0))",
+    f"(union (val 1) (tile_cast {B} 1 {F} {RINT} 0 0 (val 0)))",
+    f"(union (val 2) (tile_cast {F} 1 {B} {RINT} 0 0 (val 1)))",
 ]
 
 

@@ -54,8 +54,8 @@ def test_rules_stay_loaded_and_only_those_that_can_match_are() -> None:
 
 def test_rules_of_looser_contracts_run_only_where_they_are_admitted() -> None:
     eng = engines.engine()
-    body = ["(set (val 0) (Inp 0))", "(set (val 1) (tile_muls 14 1 (val 0) (Lit 29 4611686018427387904)))"]
-    body.append("(set (val 2) (tile_add 14 1 (val 1) (val 0)))")
+    body = ["(union (val 0) (Inp 0))", "(union (val 1) (tile_muls 14 1 (val 0) (Lit 29 4611686018427387904)))"]
+    body.append("(union (val 2) (tile_add 14 1 (val 1) (val 0)))")
 
     def look(without: frozenset[str]) -> tuple[set[str], int]:
         try:
