@@ -27,7 +27,11 @@ from ..ir.ops._math import scalar_like
 from ..ir.tilearray import Arr
 from ..ir.types import scalar, tile
 
-BY_MNEMONIC = {decl.pto: decl for decl in OPS.values() if decl.pto and decl.name not in ("tile.full",)}
+#: Operations that other ones of the same mnemonic come before: a fill, and quotients whose scalar stands first.
+_SECOND = ("tile.full", "tile.rdivs")
+BY_MNEMONIC = {decl.pto: decl for decl in OPS.values() if decl.pto and decl.name not in _SECOND}
+#: What an instruction means where its first operand is the scalar.
+_SCALAR_FIRST = {"tdivs": OPS["tile.rdivs"]}
 _CMP = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
@@ -429,6 +433,8 @@ class Machine:
 
     def meaning(self, name: str, data: list[Any], ins: list[Any], dtype: DType, **attrs: Any) -> Arr:
         decl = BY_MNEMONIC[name]
+        if name in _SCALAR_FIRST and not isinstance(ins[0], Tile):
+            decl, data, ins = _SCALAR_FIRST[name], data[::-1], ins[::-1]
         types = tuple(
             tile(d.shape, dtype_of(v.type.element)) if isinstance(v, Tile) else scalar(dtype)
             for v, d in zip(ins, data)
