@@ -26,7 +26,7 @@ RUNS: dict[str, tuple[list[str], list[str]]] = {
     "bench_cli": ([], ["--runs", "3"]),
     "bench_casts": ([], ["--samples", "2000"]),
     "bench_rules": ([], ["--samples", "200"]),
-    "bench_audit": ([], ["--programs", "400", "--no-mutants"]),
+    "bench_audit": (["--programs", "50000", "--jobs", "2"], ["--programs", "400", "--no-mutants"]),
     "bench_collectives": ([], ["--schedules", "2", "--ranks", "2", "3"]),
     "bench_scalars": ([], []),
     "bench_signals": ([], ["--chunks", "1", "2"]),

@@ -68,11 +68,11 @@ def test_totals_are_those_of_the_listed_instructions() -> None:
 
 def test_an_instruction() -> None:
     cast = read(quantise())["functions"][0]["instructions"][-2]
-    assert cast["op"] == "tile.cast" and cast["result"] == "o"
-    assert cast["operands"][0].startswith("o__cast_fp16") and cast["operands"][1] is None
-    assert (cast["dtype"], cast["shape"]) == ("INT8", [16, 64])
+    assert cast["op"] == "tile.cast" and cast["result"].startswith("o__cast_int8")
+    assert cast["operands"][0].startswith("o__reshape") and cast["operands"][1] is None
+    assert (cast["dtype"], cast["shape"]) == ("INT8", [1, 1024])
     assert cast["attrs"] == {"mode": "rint", "target_type": "INT8"}
-    assert cast["rule"] == "cast.road.exact.2"
+    assert cast["rule"] == "line.cast"
     assert cast["span"]["file"] == "quantise.py" and cast["span"]["line"] == 19
 
 
