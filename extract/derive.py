@@ -235,18 +235,9 @@ class Deriver:
         """Return the conditions that do not hold for a fitting left side."""
         found: list[Condition] = []
         for condition in rule.when:
-            table = COMPUTED.get(condition.relation)
-            if table is None:
-                holds = self._condition(condition, bound, [])
-                bound = self._with_type(condition, bound) if condition.relation in ("typed", "windows") else bound
-            else:
-                codes = [self._code(a, bound) for a in condition.args]
-                inputs = [self._literal_of(c) for c in codes[: table.inputs]]
-                dtype = codes[table.inputs]
-                known = dtype is not None and all(i is not None for i in inputs)
-                holds = known and table.function(*inputs, CODE_DTYPES[dtype or 0]) is not None
-            if not holds:
+            if not self._condition(condition, bound, []):
                 found.append(condition)
+            bound = self._with_type(condition, bound) if condition.relation in ("typed", "windows") else bound
         return found
 
     # -- conditions ----------------------------------------------------------------------------------------
@@ -294,7 +285,7 @@ class Deriver:
         t, values = self.graph.types[c], self.graph.values.get(c)
         if relation in ("typed", "windows"):
             return isinstance(t, TileType) and [DTYPE_CODES[t.dtype.name], shape_code(t)] == codes
-        if values is None:
+        if values is None or relation in _NUMBERS:
             return False
         if relation == "within":
             return value_within(values, codes[0])
@@ -362,6 +353,8 @@ class Deriver:
         return found[0] if found else None
 
 
+#: Facts that only literals have.
+_NUMBERS = ("literal", "nonzero")
 _FACTS: dict[str, Callable[[ValueSet], bool]] = {
     "ordered": value_ordered, "one_zero": value_one_zero, "index": value_index, "positive": value_positive,
 }  # fmt: skip

@@ -247,7 +247,12 @@ def error_text(a: Alternative) -> str:
     what = "values" if measured.exhaustive else "samples"
     if not measured.differing:
         return "not proved exact" if a.road.witness is None else f"inexact, none of {measured.samples} {what} differs"
-    return f"inexact: {measured.rate:.2%} of {what} differ, by up to {measured.max_ulp} ulp"
+    return f"inexact: {_share(measured.rate)} {what} differ, by up to {measured.max_ulp} ulp"
+
+
+def _share(rate: float) -> str:
+    """Return ``1.16% of``; where two decimals would leave too little of it, ``7.6e-06 of all``."""
+    return f"{rate:.2%} of" if rate >= 0.001 else f"{rate:.2g} of all"
 
 
 def _line(span: Span | None) -> str:

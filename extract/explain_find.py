@@ -185,50 +185,71 @@ class _Finder:
         readers = [r for r in self.readers(name) if r.results]
         if not readers:
             return Dropped(*at, "nothing reads it")
-        rules: list[Rule] = []
-        for reader in readers:
-            rules += self.rules_behind(reader, set())
-        unique = _unique(rules)
-        users = ", ".join(f"{r.results[0].name}{_in_line(r)}" for r in readers)
-        if not unique:
+        seen = {name}
+        behind = {s.results[0].name: (s, rules) for r in readers for s, rules in self.survivors(r, seen)}
+        if not behind:
+            users = ", ".join(f"{r.results[0].name}{_in_line(r)}" for r in readers)
             return Dropped(*at, f"read only by {users}, gone too")
-        by = ", ".join(r.name for r in unique)
-        return Dropped(*at, f"not needed: {users} does without it by {by}", unique)
+        unique = _unique(rule for _, rules in behind.values() for rule in rules)
+        users = ", ".join(self.survivor_text(s) for s, _ in behind.values())
+        by = f" by {', '.join(r.name for r in unique)}" if unique else ""
+        return Dropped(*at, f"not needed: {users} {'do' if len(behind) > 1 else 'does'} without it{by}", unique)
+
+    def survivor_text(self, op: Op) -> str:
+        """Return the name of a value that is still there, and that of the value which has taken its place."""
+        name = op.results[0].name
+        region, i = self.place[name]
+        now = self.kept_as(region, self.report.regions[region].graph.op_class[i])
+        if name in self.emitted or now == name:
+            return f"{name}{_in_line(op)}"
+        return f"{name} ({f'line {op.span.line}, ' if op.span else ''}now {now})"
+
+    def kept_as(self, region: int, c: int) -> str:
+        """Return the name under which the value of a class is still there."""
+        result = self.report.regions[region]
+        goal = _picked(result, c)
+        if goal.kind == LEAF:
+            return result.region.leaves[goal.key[0]].name
+        names = (op.result.name for op, other in zip(result.region.ops, result.graph.op_class) if other == c)
+        return next((n for n in names if n in self.emitted), class_name(result, c))
 
     def merged(self, at: tuple[str, str, str, object], region: int, i: int, c: int) -> Dropped:
         """The value is still there under another name."""
-        result, goal = self.report.regions[region], _picked(self.report.regions[region], c)
-        names = [result.region.ops[k].result.name for k, other in enumerate(result.graph.op_class) if other == c]
-        if goal.kind == LEAF:
-            other = result.region.leaves[goal.key[0]].name
-        else:
-            other = next((n for n in names if n in self.emitted), class_name(result, c))
+        goal = _picked(self.report.regions[region], c)
         start = self.derivers[region].written(i)
         steps = self.derivers[region].path(c, start, goal) if start is not None else None
         rules = _unique(s.rule for s in steps or ())
         how = f" by {', '.join(r.name for r in rules)}" if rules else ", computed once"
-        return Dropped(*at, f"the same value as {other}{how}", rules)  # type: ignore[arg-type]
+        return Dropped(*at, f"the same value as {self.kept_as(region, c)}{how}", rules)  # type: ignore[arg-type]
 
-    def rules_behind(self, op: Op, seen: set[str]) -> list[Rule]:
-        """Return the rules that made a reader do without an operand; readers that are gone ask their own."""
+    def survivors(self, op: Op, seen: set[str]) -> Iterator[tuple[Op, list[Rule]]]:
+        """Yield the values still there that an operand's reader helped to compute, with the rules that made each do
+        without it: the reader, or else what reads that in turn.
+        """
         name = op.results[0].name
         if name in seen or name not in self.place:
-            return []
+            return
         seen.add(name)
         region, i = self.place[name]
         result = self.report.regions[region]
         c = result.graph.op_class[i]
         if c in result.solution.picks:
-            derived = _rules(self.derived.get((region, c), ()))
-            if derived:
-                return [r for r in derived if r.phase == "normalise"] or list(derived)
+            yield op, self.rules_behind(region, i, c)
+            return
+        for reader in self.readers(name):
+            if reader.results:
+                yield from self.survivors(reader, seen)
+
+    def rules_behind(self, region: int, i: int, c: int) -> list[Rule]:
+        """Return the rules that lead from operation ``i`` of a region to what was chosen for its class ``c``."""
+        derived = _rules(self.derived.get((region, c), ()))
+        if not derived:
             start = self.derivers[region].written(i)
-            goal = _picked(result, c)
+            goal = _picked(self.report.regions[region], c)
             steps = self.derivers[region].path(c, start, goal) if start is not None else None
-            rules = [s.rule for s in steps] if steps is not None else list(self.origin(goal))
-            # Roads only spell out a conversion; what made the operand unnecessary came before.
-            return [r for r in rules if r.phase == "normalise"] or rules
-        return [r for reader in self.readers(name) if reader.results for r in self.rules_behind(reader, seen)]
+            derived = _unique(s.rule for s in steps) if steps is not None else self.origin(goal)
+        # Roads only spell out a conversion; what made the operand unnecessary came before.
+        return [r for r in derived if r.phase == "normalise"] or list(derived)
 
     def readers(self, name: str) -> list[Op]:
         if not hasattr(self, "_readers"):

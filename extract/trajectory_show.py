@@ -31,7 +31,7 @@ def brief(t: Trajectory) -> Iterator[str]:
 def headline(t: Trajectory) -> str:
     """Return what the trajectory is, in one line."""
     end = t.end
-    count = sum(s.rule is not None for s in t.steps)
+    count = len(t.steps)
     steps = f"{count} step{'s' * (count != 1)}"
     cost = f"{cycles(t.start)} → {end.cycles:.0f} cycles" if end is not None else f"{cycles(t.start)} cycles"
     weak = f"; relies on {', '.join(t.contracts)}" if t.contracts else "; every step is exact"

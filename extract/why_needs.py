@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..rules.computed import COMPUTED
-from ..rules.facts import FACTS, FROM_ANALYSIS
+from ..rules.facts import FACTS, FROM_ANALYSIS, OF_LITERALS
 from ..rules.rule import RULES, Condition, Pattern, Rule, Term, Var
 from .derive import Bindings, Deriver, Tired
 from .kbest import class_name
@@ -96,6 +96,8 @@ def _condition(result: RegionResult, condition: Condition, bound: Bindings) -> s
     if table is not None:
         return f"another literal than {name}: {table.meaning}"
     meaning = FACTS[condition.relation][1]
+    if condition.relation in OF_LITERALS and condition.relation not in FROM_ANALYSIS:
+        return f"{name or 'an operand'} to be {meaning}"
     if condition.relation not in FROM_ANALYSIS:
         return f"the target or its operands to have another form: {meaning}"
     values = result.graph.values.get(c) if c is not None else None

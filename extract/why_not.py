@@ -11,13 +11,13 @@ from ..ir.diagnostics import error
 from ..ir.dtypes import DType, parse_dtype
 from ..ir.op import OPS
 from ..ir.types import TileType
-from ..ir.valueset import clamp, of_dtype
+from ..ir.valueset import ValueSet, clamp, of_dtype
 from ..rules.cost import Instr, cycles
 from ..rules.paths import MAX_HOPS, Road, roads
 from ..rules.paths_rank import describe
 from ..rules.target import Target
 from ..rules.terms import CODE_DTYPES
-from .chains import Chain, chain, conversion, emitted_values, is_cast, requests
+from .chains import Chain, Request, chain, conversion, emitted_values, is_cast, requests
 from .explain import alternative_text, op_text
 from .kbest import Alternative, alternatives, class_name
 from .lower import lower_for
@@ -30,6 +30,8 @@ from .why_needs import needs
 MANY = 64
 
 _ASK = "name a value of the program, an operation, or a chain such as fp32>fp16>int8"
+#: Operations in the text of a form, its operands' too.
+_CALLED = re.compile(r"[\w.]+(?=\()")
 _ARROW = re.compile(r"\s*(?:->|=>|→|>)\s*")
 
 
@@ -57,23 +59,66 @@ def answer(lowered: Lowered, question: str) -> list[str]:
 
 
 def _about_chain(lowered: Lowered, stops: list[DType]) -> Iterator[str]:
-    text = " → ".join(d.name for d in stops)
     for f in lowered.functions:
         for i in f.instructions:
             here = _chain_of(f, i)
             if here is None or not _same_ends(f, i, here, stops):
                 continue
             where = f"  {f.name}{_line(i)}, {i.op.result.name} = {here}: "
-            if _stops(here) == stops:
-                yield f"{where}it is what was chosen"
-                yield from _promise(lowered, f, i, stops) if i.inexact else ()
+            if _stops(here) != stops:
+                yield from _plain_chain(lowered, f, i, here, stops, where)
                 continue
-            known = [a for a in alternatives(lowered, f, i, MANY) if a.stops == text]
-            yield from (where + _verdict(lowered, a) for a in known)
-            if not known:
-                yield where + _not_offered(lowered, f, i, here, stops)
-            if not any(a.legal and a.exact for a in known):
+            yield f"{where}it is what was chosen"
+            asked = _asked(f, i, stops)
+            plain = _plain_road(lowered, f, i, stops)
+            if i.inexact:
                 yield from _promise(lowered, f, i, stops)
+            elif asked is not None and lowered.target is not None and not (plain is not None and plain.exact):
+                title = f"{' → '.join(d.name for d in stops)}, native casts in mode {asked.mode}"
+                yield from _plain_chain(lowered, f, i, here, stops, f"    {title}: ")
+
+
+def _plain_chain(
+    lowered: Lowered, f: FunctionReport, i: Instruction, here: Chain, stops: list[DType], where: str
+) -> Iterator[str]:
+    """Say why the chain of native casts in the mode that was asked for was not chosen; after it others of its stops."""
+    text = " → ".join(d.name for d in stops)
+    plain = _plain_road(lowered, f, i, stops)
+    same = [a for a in alternatives(lowered, f, i, MANY) if a.stops == text]
+    # Modes of hops that round nothing, or are not the target's to choose, tell no chains apart: where the plain chain
+    # is exact, so are all of its stops; and what is not exact is the plain one.
+    alike = _asked(f, i, stops) is None or (plain is not None and plain.exact)
+    known = [a for a in same if alike or a.text == text or not a.exact]
+    # Each chain once, in its best form: chains may also run on tiles laid out as one row.
+    yield where + (_verdict(lowered, known[0]) if known else _not_offered(lowered, f, i, stops))
+    others = {a.text: a for a in reversed(same) if a not in known and a.text != str(here)}
+    yield from (f"    {a.text}: {_verdict(lowered, a)}" for a in reversed(others.values()))
+    if not any(a.legal and a.exact for a in known):
+        yield from _promise(lowered, f, i, stops)
+
+
+def _asked(f: FunctionReport, i: Instruction, stops: list[DType]) -> Request | None:
+    """Return the conversion between a chain's ends that an instruction's value is asked for by."""
+    every = requests(f.regions[i.region], i.eclass)
+    return next((r for r in every if (r.src, r.dst) == (stops[0], stops[-1])), None)
+
+
+def _plain_road(lowered: Lowered, f: FunctionReport, i: Instruction, stops: list[DType]) -> Road | None:
+    """Return the legal chain of native casts through the stops, each in the mode that was asked for."""
+    asked = _asked(f, i, stops)
+    if asked is None or lowered.target is None:
+        return None
+    values = f.regions[i.region].graph.values.get(asked.source)
+    return _plain_of(lowered.target, asked, values, stops)
+
+
+def _plain_of(target: Target, asked: Request, values: ValueSet | None, stops: list[DType]) -> Road | None:
+    every = roads(target, asked.src, asked.dst, asked.mode, asked.saturation, values, k=MANY)
+    return next((r for r in every if list(r.stops) == stops and _is_plain(r)), None)
+
+
+def _is_plain(road: Road) -> bool:
+    return road.native and all(hop.mode == road.hops[-1].mode for hop in road.hops)
 
 
 def _chain_of(f: FunctionReport, i: Instruction) -> Chain | None:
@@ -95,8 +140,7 @@ def _same_ends(f: FunctionReport, i: Instruction, here: Chain, stops: list[DType
     """Whether the question's ends are those of the chain, or of a conversion the value was asked for by."""
     if [_stops(here)[0], _stops(here)[-1]] == [stops[0], stops[-1]]:
         return True
-    asked = requests(f.regions[i.region], i.eclass)
-    return any((r.src, r.dst) == (stops[0], stops[-1]) for r in asked)
+    return _asked(f, i, stops) is not None
 
 
 def _verdict(lowered: Lowered, a: Alternative) -> str:
@@ -105,33 +149,29 @@ def _verdict(lowered: Lowered, a: Alternative) -> str:
     return alternative_text(a, lowered.objective)
 
 
-def _not_offered(lowered: Lowered, f: FunctionReport, i: Instruction, here: Chain, stops: list[DType]) -> str:
-    target, result = lowered.target, f.regions[i.region]
+def _not_offered(lowered: Lowered, f: FunctionReport, i: Instruction, stops: list[DType]) -> str:
+    target = lowered.target
     if target is None:
         return "there is no target"
     missing = [(a, b) for a, b in pairwise(stops) if target.cast(a.name, b.name) is None]
     if missing:
         pairs = ", ".join(f"{a.name} to {b.name}" for a, b in missing)
         return f"illegal: {target.name} has no native conversion from {pairs}"
-    asked = next((r for r in requests(result, i.eclass) if (r.src, r.dst) == (stops[0], stops[-1])), None)
+    asked = _asked(f, i, stops)
     if asked is None:
         return "illegal: the value is asked for by no conversion between these dtypes"
     if len(stops) - 1 > MAX_HOPS:
         return f"longer than the {MAX_HOPS} hops that are looked at"
-    values = result.graph.values.get(asked.source)
-    every = roads(target, asked.src, asked.dst, asked.mode, asked.saturation, values, k=MANY)
-    same = [r for r in every if list(r.stops) == stops]
-    if not same:
-        return f"illegal: {_lost(target, stops)}"
-    return _not_taken(lowered, i, same[0], here)
+    road = _plain_road(lowered, f, i, stops)
+    return _not_taken(lowered, i, road) if road is not None else f"illegal: {_lost(stops)}"
 
 
-def _lost(target: Target, stops: list[DType]) -> str:
+def _lost(stops: list[DType]) -> str:
     inner = ", ".join(d.name for d in stops[1:-1]) or stops[-1].name
     return f"values that {stops[-1].name} can hold are lost on the way through {inner}"
 
 
-def _not_taken(lowered: Lowered, i: Instruction, road: Road, here: Chain) -> str:
+def _not_taken(lowered: Lowered, i: Instruction, road: Road) -> str:
     if not road.exact and lowered.contract == "exact":
         return f"the contract exact admits no double rounding; {describe(road)}"
     t = i.op.result.type
@@ -147,7 +187,7 @@ _WHOLE = {"FP8E4M3FN": 2**4, "FP8E5M2": 2**3, "HF8": 2**3, "BF16": 2**8, "FP16":
 def _promise(lowered: Lowered, f: FunctionReport, i: Instruction, stops: list[DType]) -> Iterator[str]:
     """Yield the range that would make a chain exact, if the value it reads could be promised to lie in one."""
     result, target = f.regions[i.region], lowered.target
-    asked = next((r for r in requests(result, i.eclass) if (r.src, r.dst) == (stops[0], stops[-1])), None)
+    asked = _asked(f, i, stops)
     if asked is None or target is None:
         return
     values = result.graph.values.get(asked.source, of_dtype(asked.src))
@@ -155,8 +195,8 @@ def _promise(lowered: Lowered, f: FunctionReport, i: Instruction, stops: list[DT
     for limit in sorted((m for m in limits if m < values.hi), reverse=True):
         narrow = clamp(values, max(values.lo, -limit), limit)
         finite = replace(narrow, nan=False, inf=False)
-        found = roads(target, asked.src, asked.dst, asked.mode, asked.saturation, finite, k=MANY)
-        if any(r.exact and list(r.stops) == stops for r in found):
+        road = _plain_of(target, asked, finite, stops)
+        if road is not None and road.exact:
             name = class_name(result, asked.source)
             span = f"[{finite.lo:.10g}, {finite.hi:.10g}]"
             yield f"    it needs a fact: it would be exact if {name} were in {span} (tile.assume)"
@@ -169,6 +209,7 @@ def _promise(lowered: Lowered, f: FunctionReport, i: Instruction, stops: list[DT
 def _about_name(lowered: Lowered, name: str) -> Iterator[str]:
     """Answer about a value by name, or about an operation by its name or mnemonic."""
     name = name.removeprefix("pl.")
+    listed = False
     wanted = {n for n, d in OPS.items() if name in (n, n.split(".")[-1], d.pto, f"pto.{d.pto}")}
     for f in lowered.functions:
         for i in f.instructions:
@@ -180,11 +221,12 @@ def _about_name(lowered: Lowered, name: str) -> Iterator[str]:
                     yield "    no rule offers anything else"
             elif wanted and i.op.name not in wanted:
                 for a in alternatives(lowered, f, i, MANY):
-                    if a.text.split("(")[0] in wanted:
+                    if wanted.intersection(_CALLED.findall(a.text)):
+                        listed = True
                         yield f"  {f.name}{_line(i)}, {op_text(i.op)}: {a.text}: {_verdict(lowered, a)}"
     yield from _gone(lowered, name)
     if wanted:
-        yield from _unoffered(lowered, wanted, name)
+        yield from _unoffered(lowered, wanted, name, listed)
 
 
 def _gone(lowered: Lowered, name: str) -> Iterator[str]:
@@ -196,16 +238,17 @@ def _gone(lowered: Lowered, name: str) -> Iterator[str]:
                 yield f"  {f.name}: {d.text} is gone: {d.why}"
 
 
-def _unoffered(lowered: Lowered, wanted: set[str], name: str) -> Iterator[str]:
+def _unoffered(lowered: Lowered, wanted: set[str], name: str, listed: bool) -> Iterator[str]:
+    """Say where an operation is used, or what it lacks; ``listed``: some values have forms with it, told before."""
     used = [i for f in lowered.functions for i in f.instructions if i.op.name in wanted]
     if used:
         yield f"  it is used: {', '.join(sorted({op_text(i.op) for i in used}))}"
     elif not any(i.region >= 0 for f in lowered.functions for i in f.instructions):
         yield "  the program has no instruction that anything could stand for"
-    else:
+    elif not listed:
         yield f"  no value of the program has a form with {name}"
     lacking = [*_lacking(lowered.target, wanted), *_gained(lowered, wanted)]
-    yield from lacking or needs(lowered, wanted, bool(used))
+    yield from lacking or needs(lowered, wanted, bool(used) or listed)
 
 
 #: The tile on which an instruction that the assembler lacks is priced.

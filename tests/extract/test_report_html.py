@@ -83,7 +83,7 @@ def test_it_says_what_was_done(report: str) -> None:
         "cast.fuse.integer-narrowing",
         "FP32 → INT16 → FP16 → INT8",
         "+68 cycles, +1 instructions",
-        "not needed: h (line 18) does without it by cast.fuse.exact-first, cast.fuse.integer-narrowing",
+        "not needed: o (line 19) does without it by cast.fuse.exact-first, cast.fuse.integer-narrowing",
         "8,256 B",
     ):
         assert wanted in text, wanted
