@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from ..ir.convert import parse_mode
 from ..ir.diagnostics import error
 from ..ir.dtypes import DType, parse_dtype
 from ..ir.op import OPS
@@ -30,6 +31,8 @@ from .why_needs import needs
 MANY = 64
 
 _ASK = "name a value of the program, an operation, or a chain such as fp32>fp16>int8"
+#: A stop with the round mode of the hop to it.
+_IN_MODE = re.compile(r"(\w+)\s*\(\s*(\w+)\s*\)")
 #: Operations in the text of a form, its operands' too.
 _CALLED = re.compile(r"[\w.]+(?=\()")
 _ARROW = re.compile(r"\s*(?:->|=>|→|>)\s*")
@@ -43,8 +46,10 @@ def answer(lowered: Lowered, question: str) -> list[str]:
         what = "is no chain of dtypes: beside an arrow stands nothing" if len(parts) > 1 else "asks for nothing"
         raise error("TG003", f"{question!r:.80} {what}", hint=_ASK)
     if len(parts) > 1:
-        stops = [parse_dtype(p) for p in parts]
-        found = list(_about_chain(lowered, stops))
+        stops, modes = zip(*map(_stop, parts))
+        if modes[0] is not None:
+            raise error("TG003", f"no hop leads to {parts[0]!r:.80}, which comes first", hint=_ASK)
+        found = list(_about_chain(lowered, list(stops), modes))
         if not found:
             pair = f"from {stops[0].name} to {stops[-1].name}"
             raise error("TG003", f"no cast {pair} is in the program", hint="ask about a chain between its dtypes")
@@ -58,13 +63,22 @@ def answer(lowered: Lowered, question: str) -> list[str]:
 # -- chains ------------------------------------------------------------------------------------------------
 
 
-def _about_chain(lowered: Lowered, stops: list[DType]) -> Iterator[str]:
+def _stop(part: str) -> tuple[DType, str | None]:
+    """Read ``BF16`` or ``BF16 (odd)``: a dtype, and the round mode of the hop to it."""
+    found = _IN_MODE.fullmatch(part)
+    return (parse_dtype(found[1]), parse_mode(found[2])) if found else (parse_dtype(part), None)
+
+
+def _about_chain(lowered: Lowered, stops: list[DType], modes: Sequence[str | None]) -> Iterator[str]:
     for f in lowered.functions:
         for i in f.instructions:
             here = _chain_of(f, i)
             if here is None or not _same_ends(f, i, here, stops):
                 continue
             where = f"  {f.name}{_line(i)}, {i.op.result.name} = {here}: "
+            if any(modes):
+                yield where + _in_modes(lowered, f, i, here, stops, modes)
+                continue
             if _stops(here) != stops:
                 yield from _plain_chain(lowered, f, i, here, stops, where)
                 continue
@@ -95,6 +109,28 @@ def _plain_chain(
     yield from (f"    {a.text}: {_verdict(lowered, a)}" for a in reversed(others.values()))
     if not any(a.legal and a.exact for a in known):
         yield from _promise(lowered, f, i, stops)
+
+
+def _in_modes(
+    lowered: Lowered, f: FunctionReport, i: Instruction, here: Chain, stops: list[DType], modes: Sequence[str | None]
+) -> str:
+    """Say why a chain in modes that the question names was not chosen."""
+    hops = zip(stops[1:], modes[1:])
+    text = stops[0].name + "".join(f" → {d.name}" + (f" ({m})" if m not in (None, modes[-1]) else "") for d, m in hops)
+    if str(here) == text:
+        return "it is what was chosen"
+    known = next((a for a in alternatives(lowered, f, i, MANY) if a.text == text), None)
+    if known is not None:
+        return _verdict(lowered, known)
+    asked, target = _asked(f, i, stops), lowered.target
+    if asked is None or target is None:
+        return _not_offered(lowered, f, i, stops)
+    values = f.regions[i.region].graph.values.get(asked.source)
+    every = roads(target, asked.src, asked.dst, asked.mode, asked.saturation, values, k=MANY)
+    road = next((r for r in every if str(r) == text), None)
+    if road is not None:
+        return _not_taken(lowered, i, road)
+    return f"not looked at: modes other than {asked.mode} are, where they make a chain exact"
 
 
 def _asked(f: FunctionReport, i: Instruction, stops: list[DType]) -> Request | None:

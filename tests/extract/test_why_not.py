@@ -10,6 +10,7 @@ from tilegg.extract.explain import explain
 from tilegg.extract.lower import lower
 from tilegg.extract.lowered import RegionResult
 from tilegg.extract.why_needs import _condition
+from tilegg.ir.diagnostics import TileggError
 from tilegg.ir.dtypes import BF16, FP4, FP32, HF8, INT8, INT32
 from tilegg.ir.program import Program
 from tilegg.ir.text import parse
@@ -154,6 +155,26 @@ def test_the_plain_chain_beside_the_chosen_one_of_its_stops() -> None:
     first, second = answer(chain(FP32, (INT8, "rint")), "fp32>fp16>int8")
     assert first.endswith("= FP32 → FP16 (odd) → INT8: it is what was chosen")
     assert second.startswith("    FP32 → FP16 → INT8, native casts in mode rint: same cost; inexact: 1.17% of samples")
+
+
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("FP32 → FP16 (odd) → INT8", "it is what was chosen"),
+        ("fp32>fp16(odd)>int8(rint)", "it is what was chosen"),
+        ("fp32>fp16>int8 (rint)", "same cost; inexact: 1.17% of samples differ, by up to 1 ulp"),
+        ("fp32>fp16 (floor)>int8", "not looked at: modes other than rint are, where they make a chain exact"),
+    ],
+)  # fmt: skip
+def test_a_chain_can_be_asked_for_by_its_modes(question: str, wanted: str) -> None:
+    (only,) = answer(chain(FP32, (INT8, "rint")), question)
+    assert only == f"  k, v2 = FP32 → FP16 (odd) → INT8: {wanted}"
+
+
+@pytest.mark.parametrize(("question", "code"), [("fp32>fp16 (up)>int8", "TG004"), ("fp32 (odd)>fp16>int8", "TG003")])
+def test_modes_that_mean_nothing_are_errors(question: str, code: str) -> None:
+    with pytest.raises(TileggError, match=code):
+        answer(chain(FP32, (INT8, "rint")), question)
 
 
 def test_modes_that_round_nothing_are_no_other_chain() -> None:
