@@ -51,6 +51,10 @@ MAX_STEPS = 5
 Bindings = dict[Any, Any]
 
 _LATE = frozenset(r.number for r in RULES.values() if r.phase != "normalise")
+#: Rules of the second phase that go on from what its others make of conversions.
+FURTHER = frozenset(
+    r.number for r in RULES.values() if r.phase == "lower" and not r.name.startswith("cast.road.")
+)
 _BY_OP: dict[str, list[Rule]] = {}
 for _rule in RULES.values():
     _BY_OP.setdefault(_rule.lhs.op, []).append(_rule)
@@ -130,10 +134,10 @@ class Deriver:
     def _steps(self, c: int, node: Node, goal: Node) -> Iterator[tuple[Step, Node | None]]:
         for rule in _BY_OP.get(node.decl.name, ()) if node.decl is not None else ():
             # The first phase is over before the second one begins, so it never sees what that makes; and what
-            # the second makes is final.
+            # the second makes is final, unless one of its own rules made the goal of it.
             early = rule.phase == "normalise"
             self._hidden = _LATE if early else frozenset()
-            others = self._others(c, node) if early else [goal]
+            others = self._others(c, node) if early or goal.rule in FURTHER else [goal]
             for bound in self._match_node(rule.lhs, node, {}):
                 yield from self._results(rule, c, bound, others)
 

@@ -53,11 +53,15 @@ class Describer:
         return self._spans.get(name)
 
     def value(self, result: RegionResult, c: int) -> str:
-        """Return the program's name for a class, "" where it has none."""
+        """Return the program's name for a class, "" where it has none: what is read goes before what is computed."""
         graph = result.graph
-        if c in graph.op_class:
-            return result.region.ops[graph.op_class.index(c)].result.name
-        return result.region.leaves[graph.leaf_class.index(c)].name if c in graph.leaf_class else ""
+        if c in graph.leaf_class:
+            return result.region.leaves[graph.leaf_class.index(c)].name
+        return result.region.ops[graph.op_class.index(c)].result.name if c in graph.op_class else ""
+
+    def written(self, result: RegionResult, node: Node) -> str:
+        """Return the name of the value that the program computed by a node, "" where rules made it."""
+        return result.region.ops[node.origin].result.name if node.origin >= 0 else ""
 
     def text(self, result: RegionResult, form: Form, p: Pattern) -> str:
         """Return a form as text, written out as far as a side of a rule speaks of it."""
@@ -147,5 +151,7 @@ def operation_text(node: Node) -> str:
             words.append(f"saturation {CODE_SATURATIONS[saturation]}")
         return f"cast[{', '.join(words)}]"
     name = decl.name.split(".", 1)[-1]
-    words = [COMPARISONS[node.attrs["cmp_type"]] if k == "cmp_type" else f"{k}={v}" for k, v in node.attrs.items()]
+    words = [f"{k}={v}" for k, v in node.attrs.items() if k != "cmp_type"]
+    if "cmp_type" in decl.by_name:
+        words.insert(0, COMPARISONS[int(node.attrs.get("cmp_type", 0))])
     return f"{name}[{', '.join(words)}]" if words else name

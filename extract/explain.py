@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir.diagnostics import Diagnostic, Span
+from ..ir.op import OPS
+from ..ir.ops.select import COMPARISONS
 from ..ir.program import Const, Op, Operand, Value
 from ..ir.types import ScalarType, TileType, shape_text
 from ..rules.rule import Rule
@@ -157,7 +159,9 @@ def op_text(op: Op) -> str:
         words += [f"saturation {op.attrs['saturation_mode']}"] if "saturation_mode" in op.attrs else []
         src, dst = _dtype(source), _dtype(result)
         return f"{left}cast({_operand(source)}) {src} → {dst}, {', '.join(words)}"
-    return f"{left}{name}({operands}){_type_text(op)}"
+    decl = OPS.get(op.name)
+    how = f"[{COMPARISONS[int(op.attrs.get('cmp_type', 0))]}]" if decl and "cmp_type" in decl.by_name else ""
+    return f"{left}{name}{how}({operands}){_type_text(op)}"
 
 
 def _type_text(op: Op) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ..rewrite.graph import LITERAL, Graph, Node
 from ..rules.rule import RULES, Pattern, Rule, Term, Var
 from ..rules.terms import LITERAL as TERM_LITERAL
-from .derive import MOST_COMPARED, Bindings, Deriver, Step
+from .derive import FURTHER, MOST_COMPARED, Bindings, Deriver, Step
 from .forms import Form, Forms
 
 #: What a rule of the second phase counts on the way to another rule's pattern.
@@ -144,11 +144,13 @@ class Prover:
         self, rule: Rule, form: Form, goal: Node, backwards: bool, seen: set[int]
     ) -> Iterator[tuple[Form, Proof]]:
         near, far = (rule.rhs, rule.lhs) if backwards else (rule.lhs, rule.rhs)
-        # What the second phase makes is final: such a rule is taken to the goal only.
+        # What the second phase makes is final, unless one of its own rules made the goal of it: such a rule is taken
+        # to the goal only.
         last = rule.phase != "normalise" and not backwards
         if last and len(self._active) > 1 and not self.detours:
             return
-        for step, bound in self._matches(rule, form.c, form.node, goal if last else None, backwards):
+        end_at = goal if last and goal.rule not in FURTHER else None
+        for step, bound in self._matches(rule, form.c, form.node, end_at, backwards):
             end = bound[far] if isinstance(far, Term) else None
             if end is not None and id(end) in seen:
                 continue

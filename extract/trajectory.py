@@ -352,7 +352,8 @@ class Walker:
     def _step(self, w: Way, r: Rewrite, name: str) -> TrajectoryStep:
         d, result = self.describer, w.result
         near, far = (r.rule.rhs, r.rule.lhs) if r.backwards else (r.rule.lhs, r.rule.rhs)
-        named = d.value(result, r.before.c) or name
+        read = r.before.c in result.graph.leaf_class
+        named = d.written(result, r.before.node) or ("" if read else d.value(result, r.before.c)) or name
         return TrajectoryStep(
             self.function.name, named, d.span(named), r.rule, r.backwards, d.text(result, r.before, near),
             d.text(result, r.after, far), self._totals(w), d.error(result, r), d.facts(result, r),

@@ -140,6 +140,8 @@ def _failure(graph: Graph, rule: Rule, c: int, match: Match, sides: list[Any], k
     if rule.contract != "contracted":
         return "" if same_value(left, right, t) else f"{rule.name}: {first_difference(left, right, t)}"
     places = {v: k for v, k in match.items() if isinstance(v, Var) and v.kind == "value"}
+    if any(isinstance(known[k], TileArray) != isinstance(graph.types[k], TileType) for k in places.values()):
+        return f"{rule.name}: a tile and a scalar are one value"
     values = {v: _valued(known[k], graph.types[k]) for v, k in places.items()}
     return "; ".join(contracted_failures(rule, values, _valued(left, t), _valued(right, t)))
 

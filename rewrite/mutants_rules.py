@@ -22,13 +22,17 @@ from . import saturate
 from .mutate import Mutant
 
 #: Conditions whose loss is no mistake, by rule.
-_SPELLING = {
+_SPELLING: dict[str, str | tuple[str, ...]] = {
     "cast.mode.irrelevant-float": "is_float",
     "cast.mode.irrelevant-float.finite": "is_float",
     # What a target's instruction approximates, which no meaning tells.
     "fuse.rsqrt": "rooted",
     # The table of products has rows for floating-point dtypes only.
     "fuse.muls.muls": "is_float",
+    # Both forms do with NaN what one instruction does; whether two do the same is what the rule leaves open.
+    "relu.maximums.positive": "ordered",
+    # The rectifier's meaning is that maximum; documents leave open whether its instruction is for NaN and -0.
+    "relu.maximums": ("is_float", "ordered", "one_zero"),
     # Integers divide and wrap in both forms alike; the rules are for floats since nothing else needs them.
     **{f"scalar.{name}": "is_float" for name in ("div.full", "div.expands", "sub.full-first", "sub.expands-first")},
     # Floats that FP32 holds keep their order too; the rule is for integers only since nothing else needs it.
@@ -62,9 +66,14 @@ def _mutant(rule: Rule, what: str, **changes: Any) -> Mutant:
 def _dropped(rule: Rule) -> Iterator[Mutant]:
     """Without one of its conditions."""
     for i, c in enumerate(rule.when):
-        if _SPELLING.get(rule.name) != c.relation and c.relation not in _STRUCTURE:
+        if c.relation not in (*_STRUCTURE, *_harmless(rule)):
             rest = (*rule.when[:i], *rule.when[i + 1 :])
             yield _mutant(rule, f"without {c}", when=rest)
+
+
+def _harmless(rule: Rule) -> tuple[str, ...]:
+    found = _SPELLING.get(rule.name, ())
+    return (found,) if isinstance(found, str) else found
 
 
 def _other_variables(rule: Rule) -> Iterator[Mutant]:

@@ -47,7 +47,7 @@ from .terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS, DTYPE_CODES, MODE_
 #: Elements of one instance where a source has too many values to list.
 WIDTH = 4096
 #: Draws per wanted instance before giving up on a rule whose conditions hardly ever hold.
-_PATIENCE = 40
+_PATIENCE = 200
 
 
 @dataclass(frozen=True)

@@ -235,9 +235,16 @@ COMPUTED: dict[str, Computed] = {
 }
 
 
+def _whole_mostly(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+    size = 8 if rng.random() < 0.75 else 120
+    number = float(rng.integers(1, size)) * rng.choice([1.0, -1.0, 0.125])
+    return (Const(float(number), FP32),)
+
+
 COMPUTED["bound"] = replace(
-    COMPUTED["exactly"], meaning="a number but zero that both dtypes hold, the first one narrower", function=_bound
-)
+    COMPUTED["exactly"], meaning="a number but zero that both dtypes hold, the first one narrower", function=_bound,
+    example=_whole_mostly,
+)  # fmt: skip
 
 
 def declare(tables: dict[str, Computed]) -> None:

@@ -17,7 +17,7 @@ from tilegg.ir.dtypes import BF16, FP16, FP32, INT8, INT32
 from tilegg.ir.program import Program
 from tilegg.ir.text import parse, print_program
 
-from .programs import Maker, chain, quantise, random_program
+from .programs import QUANTISE, Maker, chain, quantise, random_program
 
 CORPUS = Path(__file__).resolve().parents[2] / "benchmarks" / "corpus"
 HEAD = """
@@ -47,7 +47,7 @@ def test_the_derivation_of_the_quantisation_tail() -> None:
     found = derivation(lowered, samples=4)
     agrees(found)
     assert [s.name for s in found.steps] == [
-        "cast.fuse.exact-first", "cast.road.exact.2", "cast.fuse.integer-narrowing", "line.cast",
+        "cast.fuse.exact-first", "cast.fuse.integer-narrowing", "cast.road.exact.2", "line.cast",
     ]  # fmt: skip
     first, *_, last = found.steps
     assert first.before == "cast[FP16→INT8, trunc](cast[INT32→FP16, round](i))"
@@ -55,6 +55,15 @@ def test_the_derivation_of_the_quantisation_tail() -> None:
     assert (first.result, first.span.line) == ("o", 19)
     assert [str(f) for f in first.facts] == ["i in [-127, 127] in multiples of 2^0, 7 bits, from tile.cast (line 17)"]
     assert found.start == lowered.plain and last.totals == lowered.totals
+
+
+def test_a_conversion_goes_on_to_one_row_after_its_chain() -> None:
+    text = QUANTISE.replace("pl.cast(q, target_type=pl.INT32", "pl.cast(t, target_type=pl.INT32")
+    found = derivation(lower(parse(text, "k.py"), "a2a3"), samples=4)
+    agrees(found)
+    assert [s.name for s in found.steps if s.result == "o"] == [
+        "cast.fuse.saturating-detour", "cast.fuse.saturating-integers", "cast.road.exact.2", "line.cast",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("arch", ["a2a3", "a5"])
