@@ -40,6 +40,7 @@ from .check_eval import (
     scalar_variables,
     value_variables,
 )
+from .computed import can_have_rows
 from .facts import FACTS, GIVEN, LAID, dtype_holds, infinity_kept, literal_holds
 from .rule import RULES, Condition, Rule, Term, Var
 from .terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS, DTYPE_CODES, MODE_CODES
@@ -47,7 +48,7 @@ from .terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS, DTYPE_CODES, MODE_
 #: Elements of one instance where a source has too many values to list.
 WIDTH = 4096
 #: Draws per wanted instance before giving up on a rule whose conditions hardly ever hold.
-_PATIENCE = 200
+_PATIENCE = 40
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,10 @@ def summary(checks: Iterable[RuleCheck]) -> str:
 
 def _instance(rule: Rule, rng: np.random.Generator, tally: _Tally) -> None:
     codes = draw_codes(rule, rng)
+    for _ in range(_PATIENCE):
+        if all(can_have_rows(c, codes) for c in rule.when):
+            break
+        codes = draw_codes(rule, rng)
     if not saturations_fit(rule.lhs, codes) or not all(code_condition(c, codes) for c in rule.when):
         return
     try:

@@ -7,7 +7,7 @@ are made for the literals of a region (``rewrite/providers.py``); the rule check
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,7 +32,8 @@ class Computed:
 
     ``example`` draws input literals that often have a row. ``everywhere``: of two dtypes, the first is any
     of the region and the second that of the tiles a literal meets. ``folds``: rows come from the walk
-    over a region (``rewrite/folding.py``); rules about the table load where there are any.
+    over a region (``rewrite/folding.py``); rules about the table load where there are any. ``among``: whether
+    there can be rows for some dtypes.
     """
 
     meaning: str
@@ -43,6 +44,7 @@ class Computed:
     codes: tuple[VarKind, ...] = ("dtype",)
     everywhere: bool = False
     folds: bool = False
+    among: Callable[..., bool] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -243,7 +245,7 @@ def _whole_mostly(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
 
 COMPUTED["bound"] = replace(
     COMPUTED["exactly"], meaning="a number but zero that both dtypes hold, the first one narrower", function=_bound,
-    example=_whole_mostly,
+    example=_whole_mostly, among=lambda narrow, wide: narrow.bits < wide.bits,
 )  # fmt: skip
 
 
@@ -280,6 +282,15 @@ def asked(c: Condition, code: Callable[[Any], int]) -> Asked:
     first, last = table.inputs, table.inputs + len(table.codes)
     kinds = tuple(_CODED[kind][code(a)] for kind, a in zip(table.codes, c.args[first:last]))
     return Asked(table, c.args[:first], kinds, c.args[last:])
+
+
+def can_have_rows(c: Condition, codes: Mapping[Var, int]) -> bool:
+    """Tell whether a condition may hold for dtypes: others than computed tables always may."""
+    table = COMPUTED.get(c.relation)
+    if table is None or table.among is None:
+        return True
+    row = asked(c, lambda a: codes[a] if isinstance(a, Var) else a)
+    return table.among(*row.kinds)
 
 
 def computed(
