@@ -25,6 +25,7 @@ from .diagnostics import error
 from .infer import join_types, merge_types, result_types, stored_attrs, type_of
 from .literals import operand
 from .op import OPS
+from .predicates import Predicates
 from .program import (
     Block,
     Carried,
@@ -60,6 +61,7 @@ class Builder:
         self._results: tuple[Type, ...] | None = None
         self._names: set[str] = set()
         self._numbers: dict[str, int] = {}
+        self._predicates = Predicates()
         self._out: list[Statement] = []
         self._open: list[_Body] = []
         self._in_head = False
@@ -81,6 +83,7 @@ class Builder:
         if decl is None:
             raise error("TG018", f"{name} is not a declared operation", hint="Builder.verbatim adds any operation")
         operands, attrs = bind_arguments(decl, args, kwargs)
+        self._predicates.check(decl, operands, None)
         types = result_types(decl, operands, attrs)
         if types is None:
             types = (UNKNOWN if type is None else type,)
@@ -112,6 +115,7 @@ class Builder:
         else:
             values = tuple(Value(self._fresh(stem), t) for t in types)
         self._out.append(Op(name, operands, attrs, values))
+        self._predicates.note(name, operands, values)
         return values[0] if len(values) == 1 else values or None
 
     # -- names -------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from .domains import domain_problems
 from .dtypes import TASK_ID
 from .infer import check_operand, join_types, merge_types, result_types, stored_attrs, type_of
 from .op import OPS, OpDecl
+from .predicates import Predicates
 from .program import (
     Block,
     Carried,
@@ -79,6 +80,7 @@ class _Checker:
     visible: dict[str, Type] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     loops: list[_Loop] = field(default_factory=list)
+    predicates: Predicates = field(default_factory=Predicates)
 
     def report(self, code: str, message: str, span: Span | None, reason: str = "") -> None:
         self.found.append(Diagnostic(code, f"{self.f.name}: {message}", span, reason))
@@ -250,7 +252,9 @@ class _Checker:
         return complete
 
     def _results(self, s: Op, decl: OpDecl) -> None:
+        self.predicates.check(decl, s.operands, s.span)
         types = result_types(decl, s.operands, s.attrs, s.span)
+        self.predicates.note(s.name, s.operands, s.results)
         if types is None or not s.results:
             return
         if not types and len(s.results) == 1 and isinstance(s.results[0].type, OpaqueType):

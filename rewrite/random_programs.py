@@ -19,6 +19,7 @@ from ..ir.dtypes import DTYPES, FP32, INT32, DType
 from ..ir.infer import result_types
 from ..ir.op import OPS, OpDecl
 from ..ir.op import Kind as OperandKind
+from ..ir.predicates import Predicates
 from ..ir.program import (
     Block,
     Const,
@@ -78,6 +79,7 @@ class Maker:
         self.scalars: list[Value] = []
         self.pending = kind.rule
         self.names = 0
+        self.predicates = Predicates()
         self.palette = self._palette()
         rows, cols = kind.shape
         narrow = self.rng.random() < 0.2 and cols > 1
@@ -110,6 +112,7 @@ class Maker:
     def append(self, decl: OpDecl, operands: tuple[Operand, ...], attrs: dict[str, Any]) -> tuple[Value, ...]:
         """Append an operation with attributes that are no defaults; returns its results, raises :class:`Refused`."""
         try:
+            self.predicates.check(decl, operands, None)
             types = result_types(decl, operands, {**decl.defaults, **attrs})
         except TileggError as problem:
             raise Refused from problem
@@ -118,6 +121,7 @@ class Maker:
         self._require_legal(decl.pto, operands, attrs, types[0])
         values = tuple(Value(self.fresh("v"), t) for t in types)
         self.statements.append(Op(decl.name, operands, attrs, values))
+        self.predicates.note(decl.name, operands, values)
         self.tiles += [v for v in values if isinstance(v.type, TileType)]
         self.scalars += [v for v in values if isinstance(v.type, ScalarType)]
         return values

@@ -10,6 +10,7 @@ from ..diagnostics import TileggError
 from ..dtypes import BOOL, FP32, INDEX, UINT8, DType
 from ..literals import round_literal
 from ..op import Call
+from ..predicates import no_number
 from ..program import Const, Value, Verbatim
 from ..types import Dim, ScalarType, TensorType, TileType, Type, scalar, shape_text, tile, with_dtype
 from ._literals import require_literal
@@ -58,13 +59,12 @@ def _refuse_mask(call: Call, i: int, j: int) -> None:
     for mask, other in ((j, i), (i, j)):
         t = call.type(other)
         if is_mask_for(call.type(mask), t):
-            names = (getattr(call.operands[k], "name", "") for k in (mask, other))
-            numbers = "pl.tile.select({}, pl.tile.expands({}, 1), 0)".format(*names)
+            reason, hint = no_number(*(getattr(call.operands[k], "name", "") for k in (mask, other)))
             call.fail(
                 "TG008",
                 f"{call.decl.operand_params[mask].name} is the packed predicate {call.type(mask)}, which is no number",
-                reason="a comparison writes one bit per element",
-                hint=f"make numbers 1 and 0 of it, once: {numbers}; to choose between two tiles, select is enough",
+                reason=reason,
+                hint=hint,
             )
 
 

@@ -65,7 +65,7 @@ class Arguments(Expressions):
                 slot = slots[i] if i < len(slots) else slot
             self._take(plan, slot, arg, ready[place] if place < known else _MISSING, operands, attrs)
             i += 1
-        if node.keywords or i < len(plan.required):
+        if node.keywords or i < plan.enough:
             seen = {s.param.name for s in slots[:i]}
             for kw in node.keywords:
                 self._keyword(plan, kw, node, seen, operands, attrs)

@@ -124,6 +124,7 @@ class Calls(Arguments):
             del self.out[mark:]
             hint = f"{decl.name} is known without {missing}"
             return self._unknown(Target(f"pl.{decl.name}", (), hint=hint), node, names, written, used, ready)
+        self.predicates.check(decl, operands, span)
         types = result_types(decl, operands, attrs, span)
         if attrs:
             attrs = stored_attrs(decl, attrs)

@@ -222,9 +222,12 @@ class Expressions(State):
         span = self.span(node)
         inferred: Type | None = None
         if decl is not None:
+            # Operators leave scratch tiles out.
+            operands += (None,) * (len(decl.operand_params) - len(operands))
             if not full.startswith("scalar."):
                 for param, o in zip(decl.operand_params, operands):
                     check_operand(decl, param, o, span)
+                self.predicates.check(decl, operands, span)
             types = result_types(decl, operands, attrs, span)
             if types is not None and len(types) == 1:
                 inferred = types[0]
@@ -251,6 +254,7 @@ class Expressions(State):
             if t.__class__ is ScalarType:
                 self.sizes[value.name] = value
         self.out.append(Op(full, operands, attrs, (value,), span))
+        self.predicates.note(full, operands, (value,))
         if self.roots and t.__class__ is not TileType and isinstance(t, TensorType | OpaqueType | TupleType):
             root = tensor_root(self, operands)
             if root is not None:

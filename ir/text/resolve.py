@@ -27,6 +27,8 @@ class Plan:
     by_name: dict[str, Slot]
     operands: int
     required: tuple[Slot, ...]
+    #: So many leading arguments hold every required one.
+    enough: int
 
     @property
     def first(self) -> Kind:
@@ -47,6 +49,7 @@ def plan(name: str) -> Plan:
         {s.param.name: s for s in slots},
         len(at),
         tuple(s for s in slots if s.param.required),
+        max((i + 1 for i, s in enumerate(slots) if s.param.required), default=0),
     )
 
 

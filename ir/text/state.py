@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from ..diagnostics import Diagnostic, Span, TileggError, error
 from ..literals import literal
+from ..predicates import Predicates
 from ..program import Block, Const, Operand, Statement, Value, index
 from ..types import Dim, OpaqueType, ScalarType, TensorType, Type
 from .annotations import TypeReader
@@ -72,6 +73,7 @@ class State:
     sizes: dict[str, Value] = field(default_factory=dict)
     #: Where a tensor value comes from: the Out or InOut parameter it is a later version of.
     roots: dict[str, str] = field(default_factory=dict)
+    predicates: Predicates = field(default_factory=Predicates)
     #: What generated names start with: the source name being assigned.
     target: str = "t"
 
