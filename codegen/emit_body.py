@@ -11,6 +11,7 @@ from ..ir.diagnostics import error
 from ..ir.op import OPS
 from ..ir.program import For, Function, If, Jump, Op, Raw, Return, Scope, Statement, Value, While, Yield, flat_operands
 from ..ir.simt import section_grid
+from ..ir.text.resolve import resolve
 from ..ir.types import PtrType, ScalarType, TensorType
 from ..rules.target import Target
 from . import (
@@ -192,7 +193,7 @@ class Body:
         if handler is None:
             decl = OPS.get(s.name)
             if decl is None or decl.pto is None or not s.name.startswith("tile."):
-                state.fail(f"{s.name} cannot be written as assembly", _why(s, decl))
+                state.fail(f"{s.name} cannot be written as assembly", *_why(s, decl))
             handler = emit_tiles.elementwise
         handler(state, s)
 
@@ -205,8 +206,10 @@ class Body:
                                 "store it into an Out parameter and return that")  # fmt: skip
 
 
-def _why(s: Op, decl: Any) -> str:
+def _why(s: Op, decl: Any) -> tuple[str, str]:
+    """Return why an operation has no assembly, and what to do."""
     if decl is None:
-        return "the operation is unknown"
-    return "it has no instruction; lower the program first, or keep it out of kernels"
+        hint = resolve(s.name).hint or "`tilegg ops` lists the operations there are"
+        return "the operation is unknown", hint
+    return "it has no instruction", "lower the program first, or keep it out of kernels"
 

@@ -126,7 +126,11 @@ def _window_cols(state: State, source: Form, form: Form, col: Extent) -> int:
         return form.cols
     least = -(-form.used // form.unit) * form.unit
     if col + least > source.cols:
-        state.fail("the slice reaches beyond the tile")
+        state.fail(
+            f"the slice reaches beyond the tile: {form.used} elements of {form.dtype.name} from {col} on",
+            f"a row of the tile ends after {source.cols} elements, and instructions address whole blocks",
+            f"begin earlier, or slice at most {max(source.cols - col, 0) // form.unit * form.unit} elements",
+        )
     return least
 
 

@@ -61,7 +61,7 @@ def _wrong_kind(decl: OpDecl, param: OpParam, found: str, span: Span | None) -> 
     wanted = f"{param.name} must be a {param.kind.value}"
     hint = ""
     if param.kind is Kind.TILE and found.startswith("scalar"):
-        hint = f"the form with a scalar is pl.{decl.name.rstrip('_')}s"
+        hint = _scalar_form(decl, param)
     if param.kind is Kind.TILE and found.startswith(("tensor", "distributed")):
         hint = "load it first: pl.tile.load(tensor, offsets, shapes)"
     sibling = _sibling(decl, param, found)
@@ -70,6 +70,26 @@ def _wrong_kind(decl: OpDecl, param: OpParam, found: str, span: Span | None) -> 
     if param.kind is Kind.WINDOW:
         hint = "peers can address windows only: a pld.DistributedTensor parameter, or pld.window(...) on the host"
     return error("TG006", f"{decl.name}: {wanted}, got {found}", span, hint=hint)
+
+
+def _scalar_form(decl: OpDecl, param: OpParam) -> str:
+    """Return what to write where a scalar was found in a tile's place."""
+    name = f"{decl.name.rstrip('_')}s"
+    first = param is decl.operand_params[0] and len(decl.operand_params) > 1
+    if first and decl.name in _SCALAR_LEFT:
+        return f"with the scalar on the left: {_SCALAR_LEFT[decl.name]}"
+    if name in OPS:
+        return f"the form with a scalar is pl.{name}" + (", which takes the tile first" if first else "")
+    if first and decl.operand_params[1].kind is Kind.SCALAR:
+        return f"the tile stands first: pl.{decl.name}(tile, scalar)"
+    return "fill a tile with the scalar first: pl.tile.expands(tile, scalar)"
+
+
+#: What a difference and a quotient are written as where the scalar stands on the left.
+_SCALAR_LEFT = {
+    "tile.sub": "pl.tile.adds(pl.tile.neg(tile), scalar)", "tile.div": "pl.tile.rdivs(tile, scalar)",
+    "tile.subs": "pl.tile.adds(pl.tile.neg(tile), scalar)", "tile.divs": "pl.tile.rdivs(tile, scalar)",
+}  # fmt: skip
 
 
 def _sibling(decl: OpDecl, param: OpParam, found: str) -> str | None:

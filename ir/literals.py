@@ -24,7 +24,7 @@ def literal(value: bool | int | float, dtype: DType | None, span: Span | None) -
                 return index(value)
             raise error("TG011", f"the integer has {value.bit_length()} bits", span)  # type: ignore[union-attr]
         if cls is float:
-            return _fp32(value) if value == value else Const(value, FP32)
+            return _fp32(value, span) if value == value else Const(value, FP32)
         return Const(value, BOOL)
     return _typed(value, dtype, span)
 
@@ -87,10 +87,14 @@ def _fp32_bits(text: str) -> Const | None:
         return None
 
 
-def _fp32(value: float) -> Const:
+def _fp32(value: float, span: Span | None) -> Const:
     found = _fp32_bits(repr(value))
     if found is None or value in (float("inf"), float("-inf")):
-        raise error("TG011", "the float does not fit FP32", reason="FP32 reaches 3.4028234663852886e+38")
+        what = "the float" if found is not None else repr(value)
+        raise error(
+            "TG011", f"{what} does not fit FP32", span, reason="FP32 reaches 3.4028234663852886e+38",
+            hint="infinity is written math.inf or -math.inf",
+        )  # fmt: skip
     return found
 
 

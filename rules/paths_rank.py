@@ -17,7 +17,7 @@ from ..ir.valueset import ValueSet
 from .cost import Instr, cycles
 from .paths import MAX_HOPS, Road, page_rank, roads
 from .paths_legal import edges_from
-from .target import Target
+from .target import Target, load_target, target_names
 
 OBJECTIVES = ("cycles", "instructions", "accuracy")
 CONTRACTS = ("faithful", "exact")
@@ -150,20 +150,37 @@ def _known(what: str, word: str, words: Sequence[str]) -> None:
 
 def no_road(target: Target, src: DType, dst: DType, span: Span | None = None) -> TileggError:
     """Return the TG020 error of a pair without a legal chain."""
-    direct = ", ".join(edge.dst.name for edge in edges_from(target).get(src, ()))
-    if direct:
-        reason = (
-            f"every chain loses values that {dst.name} can hold ({src.name} converts natively to {direct})"
-        )
+    edges = edges_from(target)
+    direct = ", ".join(edge.dst.name for edge in edges.get(src, ()))
+    into = ", ".join(s.name for s, out in edges.items() if any(e.dst is dst for e in out))
+    hint = "narrow the values first, by a clamp or an assume"
+    if direct and into:
+        reason = f"every chain loses values that {dst.name} can hold ({src.name} converts natively to {direct})"
     else:
-        reason = f"{src.name} has no native conversion"
+        lacking = dst if direct else src
+        reason = f"{target.name} has no native conversion {'to' if direct else 'from'} {lacking.name}"
+        hint = _elsewhere(target, lacking, back=bool(direct))
     return error(
         "TG020",
         f"{src.name} cannot be converted to {dst.name} on {target.name}",
         span,
         reason=reason,
-        hint="narrow the values first, by a clamp or an assume",
+        hint=hint,
     )
+
+
+def _elsewhere(target: Target, lacking: DType, back: bool) -> str:
+    """Return what to do about a dtype that a target does not convert from, or to (``back``)."""
+    edges = edges_from(target)
+    known = sorted({e.dst.name for out in edges.values() for e in out} if back else {d.name for d in edges})
+    others = [n for n in target_names() if n != target.name and _converts(load_target(n), lacking, back)]
+    elsewhere = f"{' and '.join(others)} can: --arch {others[0]}; here, " if others else ""
+    return f"{elsewhere}keep the values in a dtype that is converted: {', '.join(known)}"
+
+
+def _converts(target: Target, dtype: DType, back: bool) -> bool:
+    edges = edges_from(target)
+    return any(e.dst is dtype for out in edges.values() for e in out) if back else bool(edges.get(dtype))
 
 
 def no_exact_road(target: Target, best: Road, span: Span | None = None) -> TileggError:

@@ -111,12 +111,15 @@ def _check_inside(call: Call, bounds: Any, offsets: Any, shape: Any) -> None:
             hint = "offsets count from the first element; a window cannot begin before it"
             call.fail("TG008", f"offset {offset} along dimension {axis} is negative", hint=hint)
         known = isinstance(limit, int) and isinstance(offset, int) and isinstance(size, int)
-        if known and offset + size > limit and len(call.operands) > 3 and not call.operands[3]:
-            call.fail(
-                "TG008",
-                f"offset {offset} + size {size} exceeds dimension {axis} of {shape_text(bounds)}",
-                hint="give a valid_shape that stays inside the tensor",
-            )
+        if not known or offset + size <= limit:
+            continue
+        if isinstance(call.type(0), TileType):
+            hint = f"a window stays inside its tile: at most {max(limit - offset, 0)} elements begin at {offset}"
+        elif len(call.operands) > 3 and not call.operands[3]:
+            hint = "give a valid_shape that stays inside the tensor"
+        else:
+            continue
+        call.fail("TG008", f"offset {offset} + size {size} exceeds dimension {axis} of {shape_text(bounds)}", hint=hint)
 
 
 def _check_valid(call: Call, shape: Any, valid: Any) -> None:

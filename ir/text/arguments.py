@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..diagnostics import TileggError, error
@@ -77,6 +77,15 @@ class Arguments(Expressions):
                     )  # fmt: skip
         return tuple(operands), attrs
 
+    def argument(self, call: str, arg: ast.expr) -> Operand:
+        """Return an argument's operand; a literal that does not fit is reported with the call it stands in."""
+        try:
+            return self.value(arg)
+        except TileggError as problem:
+            if not isinstance(arg, ast.Constant | ast.UnaryOp):
+                raise
+            raise TileggError(*(replace(d, message=f"{call}: {d.message}") for d in problem.diagnostics)) from None
+
     def _check_extra(self, plan: Plan, node: ast.Call) -> None:
         """Check positional arguments beyond the declared ones: options that are not modelled, or too many."""
         options = _UNMODELLED.get(plan.decl.name, ())
@@ -141,7 +150,7 @@ class Arguments(Expressions):
         if slot.index < 0:
             attrs[param.name] = self.attribute(param.kind, arg)
             return
-        operand = self.value(arg) if ready is _MISSING else ready
+        operand = self.argument(f"pl.{plan.decl.name}", arg) if ready is _MISSING else ready
         if param.name == "indices" and param.kind is Kind.DIMS and isinstance(operand, Value | Const):
             # One index of a rank-1 tensor may stand without its list.
             operand = (operand,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ from ..infer import merge_types, result_types, stored_attrs, type_of
 from ..literals import literal
 from ..op import Kind, kind_accepts
 from ..program import Const, Op, Operand, Value, Verbatim
-from ..types import UNKNOWN, OpaqueType, TensorType, TileType, TupleType, Type
+from ..types import UNKNOWN, OpaqueType, ScalarType, TensorType, TileType, TupleType, Type
 from .arguments import FIRST_NAMES, Arguments, Unmodelled
 from .functions import call_results
 from .resolve import Plan, Target, resolve
@@ -25,6 +26,12 @@ _MISPLACED = {
     "pl.range": "loops are written: for i in pl.range(n):",
     "pl.while_": "loops are written: for (x,) in pl.while_(init_values=(x0,)):",
 }
+
+#: Unified spellings that take their scalar first, too: the operation on the tile and the scalar that means it.
+_FIRST_SCALAR = {
+    "add": "tile.adds", "sub": "tile.subs", "mul": "tile.muls", "div": "tile.rdivs", "maximum": "tile.maximums",
+    "minimum": "tile.minimums", "and_": "tile.ands", "or_": "tile.ors", "xor": "tile.xors",
+}  # fmt: skip
 
 
 @dataclass
@@ -146,6 +153,10 @@ class Calls(Arguments):
         fitting = [p for p in target.plans if self._fits(p, ready)]
         if not fitting and any(isinstance(type_of(o), TensorType | OpaqueType) for o in ready):
             fitting = [p for p in target.plans if self._may_be(p, ready, written)]
+        if not fitting and _scalar_and_tile(node, ready) and any(p.first is Kind.TILE for p in target.plans):
+            form = _FIRST_SCALAR.get(target.text.rpartition(".")[2], "")
+            name = names[0] if names else None
+            return [self.scalar_first(form, target.text, ready[0], ready[1], node, name, written)]
         # A form that takes the first operand tells best what is wrong with the others.
         fitting = fitting or [p for p in target.plans if ready and self._fits(p, ready[:1])]
         if fitting:
@@ -166,7 +177,7 @@ class Calls(Arguments):
         out: list[Operand] = []
         for i, arg in enumerate(node.args[:2]):
             if all(len(p.slots) > i and p.slots[i].index >= 0 for p in target.plans):
-                out.append(self.value(arg))
+                out.append(self.argument(target.text, arg))
             else:
                 break
         return tuple(out)
@@ -250,7 +261,10 @@ class Calls(Arguments):
         if not target.text.startswith(("pl.", "pld.")):
             raise error("TG003", f"unknown function {target.text[:80]}", self.span(node),
                         hint="operations start with pl. or pld.; nothing is executed")  # fmt: skip
-        self.note_unknown(target.text, node, target.hint)
+        if target.plans and any(isinstance(type_of(o), OpaqueType) for o in ready):
+            self.note_untyped(target.text, node)
+        else:
+            self.note_unknown(target.text, node, target.hint)
         operands = [*ready, *(self.loose(a) for a in node.args[len(ready) :])]
         extra: list[tuple[str, Operand]] = []
         attrs: dict[str, Any] = {}
@@ -310,6 +324,13 @@ class Calls(Arguments):
         self, node: ast.Call, names: tuple[str, ...] | None, written: Type | None, used: bool
     ) -> list[Any]:
         raise error("TG002", "only operations and functions can be called", self.span(node))
+
+
+def _scalar_and_tile(node: ast.Call, ready: Sequence[Operand]) -> bool:
+    """Return whether a call's only arguments are a scalar and a tile, in this order."""
+    if len(node.args) != 2 or len(ready) != 2 or node.keywords:
+        return False
+    return isinstance(type_of(ready[0]), ScalarType) and isinstance(type_of(ready[1]), TileType)
 
 
 def _leading_positional(target: Target, node: ast.Call) -> ast.Call:

@@ -39,7 +39,11 @@ _TILE_OP: dict[type[ast.AST], tuple[str, str]] = {
     ast.BitOr: ("tile.or_", "tile.ors"), ast.BitXor: ("tile.xor", "tile.xors"),
     ast.LShift: ("tile.shl", "tile.shls"), ast.RShift: ("tile.shr", "tile.shrs"),
 }  # fmt: skip
-_COMMUTES = (ast.Add, ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor)
+#: The same where the scalar stands first.
+_SCALAR_FIRST: dict[type[ast.AST], str] = {
+    **{k: _TILE_OP[k][1] for k in (ast.Add, ast.Sub, ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor)},
+    ast.Div: "tile.rdivs",
+}
 _SPECIAL_FLOATS = {"math.inf": float("inf"), "math.nan": float("nan")}
 
 
@@ -161,13 +165,21 @@ class Expressions(State):
         if isinstance(ta, TileType):
             scalar_form = isinstance(tb, ScalarType)
             return self.emit(forms[scalar_form], (a, b), {}, node, name, written)
-        if kind in _COMMUTES:
-            return self.emit(forms[1], (b, a), {}, node, name, written)
-        if kind is ast.Sub:
-            negated = self.emit("tile.neg", (b,), {}, node, None, None)
-            return self.emit("tile.adds", (negated, a), {}, node, name, written)
-        hint = "fill a tile with the scalar first: pl.tile.expands(tile, scalar)"
-        raise error("TG006", "the operator takes its scalar on the right", self.span(node), hint=hint)
+        return self.scalar_first(_SCALAR_FIRST.get(kind, ""), "the operator", a, b, node, name, written)
+
+    def scalar_first(
+        self, form: str, what: str, a: Operand, b: Any, node: Any, name: str | None, written: Type | None
+    ) -> Operand:
+        """Return ``a op b`` of a scalar and a tile by the operation that means it; TG006 where there is none.
+
+        ``form``: an operation on the tile and the scalar, or ``tile.subs``: the tile's opposite and a sum.
+        """
+        if form == "tile.subs":
+            b, form = self.emit("tile.neg", (b,), {}, node, None, None), "tile.adds"
+        if not form or (form == "tile.rdivs" and not b.type.dtype.is_float):
+            hint = "fill a tile with the scalar first: pl.tile.expands(tile, scalar)"
+            raise error("TG006", f"{what} takes its scalar on the right", self.span(node), hint=hint)
+        return self.emit(form, (b, a), {}, node, name, written)
 
     def _tensor_binary(
         self, kind: type[ast.AST], a: Operand, b: Operand, node: Any, name: str | None, written: Type | None
@@ -268,6 +280,16 @@ class Expressions(State):
             f"{full} is not an operation tilegg knows; it is kept verbatim",
             node,
             hint=hint,
+            once=full,
+        )
+
+    def note_untyped(self, full: str, node: ast.AST) -> None:
+        """Remark, once per name, that a known operation is kept as it stands, for it has a value of unknown type."""
+        self.module.remark(
+            "TG018",
+            f"{full} takes a value of unknown type here; it is kept verbatim",
+            node,
+            hint="say the value's type where it is assigned: x: pl.Tile[[rows, columns], pl.FP32] = ...",
             once=full,
         )
 

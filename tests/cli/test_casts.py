@@ -74,3 +74,18 @@ def test_unknown_words(words, code, tilegg):
 def test_malformed_shapes_are_usage_errors(shape, tilegg):
     done = tilegg("casts", "fp32", "int8", "--arch", "a5", "--shape", shape)
     assert done.code == 2 and "usage:" in done.err
+
+
+@pytest.mark.parametrize(
+    ("pair", "reason", "hint"),
+    [
+        (("fp8e8m0", "fp32"), "a2a3 has no native conversion from FP8E8M0", "a5 can: --arch a5; here, keep"),
+        (("fp32", "fp8e4m3fn"), "a2a3 has no native conversion to FP8E4M3FN", "a5 can: --arch a5; here, keep"),
+        (("fp32", "fp8e8m0"), "a2a3 has no native conversion to FP8E8M0", "keep the values in a dtype"),
+    ],
+)
+def test_a_dtype_the_target_does_not_convert_is_not_to_be_narrowed(tilegg, pair, reason, hint):
+    done = tilegg("casts", *pair, "--arch", "a2a3", "--json")
+    assert done.code == 1
+    (d,) = done.json["diagnostics"]
+    assert (d["code"], d["reason"]) == ("TG020", reason) and d["hint"].startswith(hint)
