@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 import tilegg as api
@@ -70,10 +71,17 @@ def test_closed_pipe_is_quiet():
 
 def test_interrupt_is_quiet():
     words = ["equiv", str(EXAMPLES / "quant_int8.py"), str(EXAMPLES / "quant_int8.py"), "--samples", "1000000"]
-    running = subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    time.sleep(1.5)
-    running.send_signal(signal.SIGINT)
-    _, err = running.communicate(timeout=30)
+    # Jobs in the background of a shell are started with interrupts ignored, which children would inherit.
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    running = subprocess.Popen(
+        [*COMMAND, *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=heed
+    )
+    try:
+        time.sleep(1.5)
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate(timeout=30)
+    finally:
+        running.kill()
     assert running.returncode == 130
     assert "Traceback" not in err
 
