@@ -103,3 +103,23 @@ WRONG = [
 @pytest.mark.parametrize("rule", WRONG, ids=lambda r: r.name)
 def test_wrong_rule_is_caught(rule: Rule) -> None:
     assert check_rule(rule, samples=20).failures
+
+
+@pytest.mark.parametrize("dtype", ["INT8", "INT16"])
+def test_a_row_is_not_made_of_a_narrower_dtype_whose_rows_are_padded(dtype: str) -> None:
+    text = f"""
+import pypto.language as pl
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.InCore)
+    def k(self, x: pl.Tensor[[2, 8], pl.{dtype}], out: pl.Out[pl.Tensor[[2, 8], pl.FP32]]):
+        t = pl.load(x, [0, 0], [2, 8])
+        f = pl.cast(t, target_type=pl.FP32)
+        s = pl.muls(f, 2.0)
+        return pl.store(s, [0, 0], out)
+"""
+    for arch in ("a2a3", "a5"):
+        found = lower(parse(text), arch)
+        assert "pto.tcvt" in emit(found, arch)
+        reshaped = [s for s in _work(found) if s == "reshape"]
+        assert found.totals.cycles <= found.plain.cycles and len(reshaped) in (0, 2)
