@@ -85,8 +85,6 @@ class Refusal:
 
 
 NOTHING = Price(0.0, 0)
-#: Bits of a block, of which every row of a tile in local memory takes a whole number.
-_BLOCK = 256
 #: Prices a pricer remembers before it starts anew.
 MEMO_LIMIT = 1 << 16
 
@@ -130,10 +128,10 @@ def work_shape(types: list[TileType]) -> tuple[int, int, int]:
     return max(rows, 1), max(cols, 1), max(phys, 1)
 
 
-def _padded(t: Any) -> bool:
+def _padded(t: Any, target: Target) -> bool:
     """Tell whether a tile of several rows and columns has gaps between its rows."""
     shape = static(t.shape) if isinstance(t, TileType) else None
-    return shape is not None and len(shape) == 2 and 1 not in shape and shape[1] * t.dtype.bits % _BLOCK != 0
+    return shape is not None and len(shape) == 2 and 1 not in shape and not target.fills_blocks(shape[1], t.dtype)
 
 
 class Pricer:
@@ -172,8 +170,8 @@ class Pricer:
             return self._cast(node, types[0], values.get(node.children[0]))
         if node.decl.name == "tile.approx":
             return Price(0.0, 0, 0, _stated_errors().get(node.rule, 0))
-        made = node.rule and node.origin < 0 and self.target is not None
-        if made and node.decl.name == "tile.reshape" and (_padded(types[0]) or _padded(node.type)):
+        made = node.decl.name == "tile.reshape" and node.rule and node.origin < 0
+        if made and self.target is not None and any(_padded(t, self.target) for t in (types[0], node.type)):
             # A written one is refused by the writer of assembly, with its place.
             return Refusal("rows are padded to whole blocks of 32 bytes, so that the reshape would move elements")
         return self.operation(node.decl, types, node.type, node.attrs)

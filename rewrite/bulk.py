@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
 
 WIDTH = 20  # numbers that a row can have
 OFTEN = 8  # rows of a shape before it gets a rule
@@ -20,7 +19,7 @@ _NUMBER = re.compile(r"(?<![\w])-?\d+")
 
 
 def schema() -> list[str]:
-    """Return the egglog declarations of the common table and of the rules that empty it."""
+    """Return the egglog declarations of the common table and of the rules that move its rows on."""
     return [f"(relation {TABLE} ({' '.join(['i64'] * (WIDTH + 1))}))", f"(ruleset {RULESET})"]
 
 
@@ -29,7 +28,6 @@ def shape_of(row: str) -> tuple[str, list[str]]:
     return _NUMBER.sub("#", row), _NUMBER.findall(row)
 
 
-@cache
 def rule_of(shape: str, number: int) -> str:
     """Return the rule that moves rows of a shape, which stand in the common table under a number."""
     parts = shape.split("#")

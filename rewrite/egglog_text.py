@@ -78,7 +78,7 @@ def _build(p: Pattern, actions: list[str], made: dict[Term, str], number: int) -
 def schema() -> list[str]:
     """Return the egglog declarations that every region needs: sorts, leaves, provenance, roads, base rules' tables.
 
-    Other operations and fact tables are declared when a region has them: a small template is quicker to reset.
+    Other operations and fact tables are declared when a region has them: a reset takes longer the more there are.
     """
     out = [
         "(sort V)",
@@ -102,7 +102,7 @@ def schema() -> list[str]:
 
 #: Fact tables with fixed rows.
 FIXED = frozenset(name for name, _ in facts.dtype_rows())
-#: The rules that empty the tables: making the template anew, or copying it, takes many times as long.
+#: The rules that empty the tables: making an e-graph anew, or copying one, takes many times as long.
 EMPTYING = "emptying"
 
 
@@ -148,7 +148,7 @@ def declarations(names: Iterable[str]) -> list[str]:
     return [f"(constructor {constructor(name)} ({_sorts(OPS[name])}) V)" for name in sorted(names)]
 
 
-#: Rules about these operations are part of the template; others are loaded for regions that their left side can match.
+#: Rules about these operations are always in use; others are for regions that their left side can match.
 _ALWAYS = frozenset({"tile.cast", "tile.assume"})
 
 
@@ -164,7 +164,7 @@ def made(rule: Rule) -> frozenset[str]:
 
 
 def is_always(rule: Rule) -> bool:
-    """Tell whether a rule is part of the template."""
+    """Tell whether a rule is always in use."""
     seldom = rule.phase == "compose" or any(c.relation in facts.LAID for c in rule.when)
     return not seldom and operations(rule.lhs) <= _ALWAYS
 
@@ -176,12 +176,12 @@ def mentioned(rule: Rule) -> frozenset[str]:
 
 @cache
 def ruled() -> frozenset[str]:
-    """Return the operations that the template's rules mention."""
+    """Return the operations that the rules always in use mention."""
     return frozenset().union(*map(mentioned, base_rules()))
 
 
 def base_rules() -> list[Rule]:
-    """Return the rules of the template."""
+    """Return the rules that are always in use."""
     return [r for r in RULES.values() if is_always(r)]
 
 

@@ -150,7 +150,7 @@ class Engine:
         return [RULES[name] for name in sorted(self._active)]
 
     def _matching(self, available: frozenset[str], without: frozenset[str]) -> list[Rule]:
-        """Return the rules beside the template's whose left side can be built from available operations or others'."""
+        """Return the rules, beside those always in use, whose left side available or made operations can build."""
         if self._active:
             return self._match(available, without)
         key = (available, without)

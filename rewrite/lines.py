@@ -25,8 +25,6 @@ _MOVED["tile.col_expand_div"] = _MOVED["tile.div"]
 #: Windows of tiles: a row of all elements would need a copy first.
 _WINDOWS = frozenset({"tile.slice", "tile.set_validshape", "tile.transpose", "tile.transpose_view"})
 _EXPDIF = OPS["tile.col_expand_expdif"].pto or ""
-#: Bits of a block, of which every row of a tile in local memory takes a whole number.
-_BLOCK = 256
 
 Shape = tuple[int, int]
 
@@ -75,8 +73,8 @@ def _whole(t: object) -> Shape | None:
 @lru_cache(maxsize=4096)
 def _narrow(op: str, source: str, result: str, shape: Shape, target: Target) -> tuple[tuple[str, str], ...]:
     """Return the dtypes with which an instruction costs less on one row: its own, or a last conversion's."""
-    bits = min(DTYPES[source].bits, DTYPES[result].bits)
-    if shape[1] * bits % _BLOCK or shape[1] * bits >= 8 * target.figure("repeat_bytes"):
+    narrow = min(DTYPES[source], DTYPES[result], key=lambda d: d.bits)
+    if not target.fills_blocks(shape[1], narrow) or shape[1] * narrow.bits >= 8 * target.figure("repeat_bytes"):
         return ()
     pairs = [(source, result)]
     if op == "tcvt" and pairs[0] not in target.casts:
@@ -97,7 +95,7 @@ def _gains(op: str, dtypes: tuple[str, str], shape: Shape, target: Target) -> bo
 def _fuses(name: str, shape: Shape, target: Target) -> bool:
     """Tell whether a difference and its exponential are cheaper as one instruction on one row."""
     count = shape[0] * shape[1]
-    if shape[0] == 1 or (shape[1] if shape[1] > 1 else count) * DTYPES[name].bits % _BLOCK:
+    if shape[0] == 1 or not target.fills_blocks(shape[1] if shape[1] > 1 else count, DTYPES[name]):
         return False
     if not target.legal(_EXPDIF, name).ok:
         return False
