@@ -28,3 +28,10 @@ def test_the_readme_names_both_commands_of_the_makefile() -> None:
     readme, makefile = (ROOT / "README.md").read_text(), (ROOT / "Makefile").read_text()
     for command in ("demo", "test"):
         assert f"make {command}" in readme and f"\n{command}:" in makefile
+
+
+def test_the_summary_shown_is_the_one_printed(tmp_path: Path) -> None:
+    words = ["lower", "examples/quant_int8.py", "--arch", "a5", "-o", str(tmp_path / "out.pto")]
+    run = subprocess.run([sys.executable, "-m", "tilegg", *words], capture_output=True, text=True, cwd=ROOT)
+    shown = re.findall(r"^a5: \d+ instructions.*$", (ROOT / "docs" / "cli.md").read_text(), re.M)
+    assert shown == [line for line in run.stderr.splitlines() if line.startswith("a5:")]
