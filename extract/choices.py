@@ -54,3 +54,35 @@ def reachable(classes: dict[int, list[Choice]], roots: Iterable[int]) -> dict[in
             seen[c] = classes[c]
             stack += [k for o in classes[c] for k in o.children]
     return {c: seen[c] for c in classes if c in seen}
+
+
+Selection = dict[int, Choice]
+
+
+def cost_of(chosen: Selection, roots: Iterable[int]) -> tuple[int, dict[int, Choice]] | None:
+    """Return the DAG cost and the classes in use, or ``None`` if the choice is cyclic."""
+    used: dict[int, Choice] = {}
+    state: dict[int, int] = {}
+    stack = [(r, False) for r in roots]
+    total = 0
+    while stack:
+        c, leaving = stack.pop()
+        if leaving:
+            state[c] = 2
+            continue
+        mark = state.get(c)
+        if mark == 2:
+            continue
+        if mark == 1:
+            return None
+        state[c] = 1
+        choice = chosen[c]
+        used[c] = choice
+        total += choice.cost
+        stack.append((c, True))
+        for k in choice.children:
+            if state.get(k) == 1:
+                return None
+            if state.get(k) != 2:
+                stack.append((k, False))
+    return total, used

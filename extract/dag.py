@@ -2,7 +2,8 @@
 
 Stages: prune (underivable classes, self-loops) → absorb (a class used by one node only becomes part of that
 node) → dominate (a node beaten on cost by one with no further needs is dropped) → what is still open goes to a
-bitset greedy and a local search that can "open" a shared helper, or to the exact solver (``extract/ilp.py``).
+bitset greedy and a local search that can "open" a shared helper, whose answer a branch and bound
+(``extract/search.py``) proves or betters, or to the exact solver (``extract/ilp.py``).
 If nothing is open after domination, the choice is proved optimal by the reductions alone. Costs are integers.
 """
 
@@ -10,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .choices import Choice, Problem, Solution, reachable
+from .choices import Choice, Problem, Selection, Solution, cost_of, reachable
 from .islands import islands
 from .reduce import reduce
+from .search import Priced, search
 
 __all__ = [
-    "Choice", "Problem", "Selection", "Solution", "cost_of", "greedy", "improve", "lower_bound", "problem",
-    "reachable", "reduce", "solve",
+    "Choice", "Problem", "Selection", "Solution", "cost_of", "greedy", "improve", "problem", "reachable",
+    "reduce", "solve",
 ]  # fmt: skip
 
 def problem(nodes: Sequence[Sequence[tuple[int, tuple[int, ...]] | None]], roots: Iterable[int]) -> Problem:
@@ -57,38 +59,6 @@ def _derivable(nodes: Sequence[Sequence[tuple[int, tuple[int, ...]] | None]]) ->
         done.add(c)
         work += users.get(c, [])
     return done
-
-
-Selection = dict[int, Choice]
-
-
-def cost_of(chosen: Selection, roots: Iterable[int]) -> tuple[int, dict[int, Choice]] | None:
-    """Return the DAG cost and the classes in use, or ``None`` if the choice is cyclic."""
-    used: dict[int, Choice] = {}
-    state: dict[int, int] = {}
-    stack = [(r, False) for r in roots]
-    total = 0
-    while stack:
-        c, leaving = stack.pop()
-        if leaving:
-            state[c] = 2
-            continue
-        mark = state.get(c)
-        if mark == 2:
-            continue
-        if mark == 1:
-            return None
-        state[c] = 1
-        choice = chosen[c]
-        used[c] = choice
-        total += choice.cost
-        stack.append((c, True))
-        for k in choice.children:
-            if state.get(k) == 1:
-                return None
-            if state.get(k) != 2:
-                stack.append((k, False))
-    return total, used
 
 
 def greedy(p: Problem) -> Selection:
@@ -189,12 +159,8 @@ def _single_moves(p: Problem, chosen: Selection, used: Selection) -> Iterable[Se
     return [{c: o} for c in used for o in p.classes[c] if o is not chosen[c]]
 
 
-#: Subproblems the branch and bound of :func:`solve` may open, times the choices in each.
-BRANCH_WORK = 12_000
-
-
 def solve(p: Problem) -> Solution:
-    """Reduce, then greedy and local search on what is open, then a short branch and bound to prove it."""
+    """Reduce, then greedy and local search on what is open, then a search that proves it or does better."""
     small = reduce(islands(p))
     chosen = {c: options[0] for c, options in small.classes.items()}
     priced = cost_of(chosen, small.roots) if not small.open else None
@@ -203,57 +169,10 @@ def solve(p: Problem) -> Solution:
     chosen, _ = improve(small, greedy(small))
     start = cost_of(chosen, small.roots)
     assert start is not None
-    size = sum(map(len, small.classes.values()))
-    best, bound = _branch(small, start, BRANCH_WORK // size)
+    best, bound = search(small, start)
     return _solution(best, bound)
-
-
-Priced = tuple[int, Selection]
 
 
 def _solution(priced: Priced, bound: int) -> Solution:
     cost, used = priced
     return Solution(dict(pick for o in used.values() for pick in o.picks), cost, bound)
-
-
-def _branch(p: Problem, best: Priced, branches: int) -> tuple[Priced, int]:
-    """Depth-first branch and bound; returns the best choice and a proved bound on every choice."""
-    stack = [p]
-    opened = 0
-    while stack:
-        if opened >= branches:
-            return best, min([best[0], *(lower_bound(q) for q in stack)])
-        q = stack.pop()
-        opened += 1
-        if lower_bound(q) >= best[0]:
-            continue
-        split = next((c for c in _needed(q) if len(q.classes[c]) > 1), None)
-        if split is None:
-            # Nothing needed is open: what is needed is all there is.
-            found = cost_of({c: o[0] for c, o in q.classes.items()}, q.roots)
-            if found is not None and found[0] < best[0]:
-                best = found
-            continue
-        for option in reversed(q.classes[split]):
-            fixed = reachable({**q.classes, split: [option]}, q.roots)
-            stack.append(reduce(Problem(fixed, q.roots)))
-    return best, best[0]
-
-
-def _needed(p: Problem) -> list[int]:
-    """Return the classes every choice needs, in a stable order."""
-    needed: dict[int, None] = {}
-    stack = list(reversed(p.roots))
-    while stack:
-        c = stack.pop()
-        if c in needed:
-            continue
-        needed[c] = None
-        first, *others = p.classes[c]
-        stack += [k for k in first.children if all(k in o.children for o in others)]
-    return list(needed)
-
-
-def lower_bound(p: Problem) -> int:
-    """Return a cost no choice can undercut: classes every choice needs, each at its cheapest."""
-    return sum(min(o.cost for o in p.classes[c]) for c in _needed(p))

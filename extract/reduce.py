@@ -55,7 +55,7 @@ def _tightened(classes: dict[int, list[Choice]]) -> tuple[dict[int, list[Choice]
     if all(len(options) == 1 for options in classes.values()):
         return classes, False
     bit = {c: 1 << i for i, c in enumerate(classes)}
-    must = _must(classes, bit)
+    must = must_masks(classes, bit)
     found: dict[int, list[Choice]] = {}
     changed = False
     for c, options in classes.items():
@@ -69,7 +69,7 @@ def _tightened(classes: dict[int, list[Choice]]) -> tuple[dict[int, list[Choice]
     return found, changed
 
 
-def _must(classes: dict[int, list[Choice]], bit: dict[int, int]) -> dict[int, int]:
+def must_masks(classes: dict[int, list[Choice]], bit: dict[int, int]) -> dict[int, int]:
     """Return for every class the bit mask of the classes that are in use whenever it is, itself included."""
     users: dict[int, set[int]] = {}
     for c, options in classes.items():
