@@ -11,6 +11,7 @@ from ..ir.dtypes import UINT16
 from ..ir.program import Op
 from .emit_state import State
 from .pto.api import TileBufType, element
+from .pto.types import shared_tile
 
 
 def halfwords(state: State, value: SSAValue) -> SSAValue:
@@ -21,7 +22,7 @@ def halfwords(state: State, value: SSAValue) -> SSAValue:
     rows = rows if isinstance(rows, int) and rows >= 0 else spec.rows
     cols = (cols + 1) // 2 if isinstance(cols, int) and cols >= 0 else spec.cols // 2
     made = replace(spec, element=element(UINT16.pto), cols=spec.cols // 2, valid_rows=rows, valid_cols=cols)
-    return state.reshape(value, TileBufType(made))
+    return state.reshape(value, shared_tile(made))
 
 
 def invert(state: State, s: Op) -> None:

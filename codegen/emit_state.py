@@ -21,6 +21,7 @@ from .pto.api import DYNAMIC, FunctionBuilder, TileBufType, element, tile_type, 
 from .pto.base import SEGMENTS, segments
 from .pto.elements import LOW_PRECISION, spell
 from .pto.tiles import SubviewOp, index_array
+from .pto.types import shared_tile
 
 
 @dataclass(slots=True, eq=False)
@@ -235,7 +236,7 @@ class State(Scopes):
     def retyped(self, value: SSAValue, dtype: str) -> SSAValue:
         """Return a tile under another element type of the same width (assembly spelling)."""
         assert isinstance(value.type, TileBufType)
-        type_ = TileBufType(replace(value.type.data, element=element(dtype)))
+        type_ = shared_tile(replace(value.type.data, element=element(dtype)))
         if type_ == value.type:
             return value
         self._plain(value, "bitcast")
@@ -254,7 +255,7 @@ class State(Scopes):
         assert isinstance(value.type, TileBufType)
         spec = value.type.data
         shown = (_static(valid[0]), _static(valid[1]))
-        type_ = TileBufType(replace(spec, rows=sizes[0], cols=sizes[1], valid_rows=shown[0], valid_cols=shown[1]))
+        type_ = shared_tile(replace(spec, rows=sizes[0], cols=sizes[1], valid_rows=shown[0], valid_cols=shown[1]))
         operands = [value, *map(self.index, offsets), *map(self.index, valid)]
         properties = {"sizes": index_array(sizes), SEGMENTS: segments(1, 2, 1, 1)}
         return self.b.add(SubviewOp.create(operands=operands, result_types=[type_], properties=properties)).results[0]

@@ -22,10 +22,14 @@ _Op = TypeVar("_Op", bound="PtoOp")
 class PtoOp(IRDLOperation):
     """An operation of the PTO dialect.
 
-    ``SURFACE`` renames properties in the custom text (name of the property to name in the text).
+    ``SURFACE`` renames properties in the custom text (name of the property to name in the text). ``PLACED``: the
+    class's checks ask where the operation stands. All others may ask for types, attributes, for the operations that
+    define the operands and the constants they are, and which operands are the same: what is found right once is not
+    asked again.
     """
 
     SURFACE: ClassVar[Mapping[str, str]] = {}
+    PLACED: ClassVar[bool] = False
 
     def verify_arch(self, arch: str) -> None:
         """Check what only holds for one target branch, ``"a2a3"`` or ``"a5"``.
@@ -188,15 +192,35 @@ def segment_sizes(op: Operation) -> tuple[int, ...]:
     return tuple(int(n) for n in attr.get_values()) if isinstance(attr, DenseArrayBase) else ()
 
 
-def constant_of(value: SSAValue) -> int | None:
-    """Return the integer a value is, when an ``arith.constant`` defines it."""
+def pattern(values: Sequence[SSAValue]) -> tuple[int, ...]:
+    """Return which of the values are the same, nothing when no two are."""
+    if len(values) < 2 or len(set(map(id, values))) == len(values):
+        return ()
+    order = list(dict.fromkeys(map(id, values)))
+    return tuple([-1 - order.index(id(v)) for v in values])
+
+
+def spelled(op: Operation) -> tuple[object, ...]:
+    """Return names and numbers of an operation's properties and attributes."""
+    properties, attributes = op.properties, op.attributes
+    if attributes:
+        return (*properties, None, *attributes, *map(id, properties.values()), *map(id, attributes.values()))
+    return (*properties, *map(id, properties.values())) if properties else ()
+
+
+def constant_attribute(value: SSAValue) -> Attribute | None:
+    """Return the attribute of the ``arith.constant`` that defines a value, None when none does."""
     owner = value.owner
     if isinstance(owner, Operation) and owner.name == "arith.constant":
         # An attribute that stands for zero is false, so the two places are asked one after the other.
-        attr = owner.properties.get("value", owner.attributes.get("value"))
-        if isinstance(attr, IntegerAttr):
-            return int(attr.value.data)
+        return owner.properties.get("value", owner.attributes.get("value"))
     return None
+
+
+def constant_of(value: SSAValue) -> int | None:
+    """Return the integer a value is, when an ``arith.constant`` defines it."""
+    attr = constant_attribute(value)
+    return int(attr.value.data) if isinstance(attr, IntegerAttr) else None
 
 
 def integers(attr: Attribute) -> list[int]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from io import StringIO
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, ModuleOp, StringAttr, UnknownLoc
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove
 
 from ...ir.diagnostics import Span
-from .base import PtoOp
+from .base import PtoOp, pattern, spelled
 
 #: Operations that print without their dialect's name, as the assembler does.
 _SHORT_NAMES = {"builtin.module": "module", "func.return": "return"}
@@ -22,6 +24,9 @@ class PtoPrinter(Printer):
     def __init__(self, stream: StringIO, *, locations: bool = True, generic: bool = False) -> None:
         super().__init__(stream, print_generic_format=generic)
         self.locations = locations
+        #: Names of values, by the values' numbers: what is printed holds them all.
+        self._names: dict[int, str] = {}
+        self._place: tuple[LocationAttr | None, str] = (None, "")
 
     def print_string(self, text: str, *, indent: int | None = None) -> None:
         """Print text; most pieces stay within a line and go straight to the stream."""
@@ -31,7 +36,30 @@ class PtoPrinter(Printer):
             self._current_column += len(text)
             self.stream.write(text)
 
+    def print_ssa_value(self, value: SSAValue) -> str:
+        name = self.name_of(value)
+        self.print_string(name)
+        return name[1:]
+
+    def name_of(self, value: SSAValue) -> str:
+        """Return the name of a value, ``%`` included: its hint, numbered from the second use, or a number."""
+        name = self._names.get(id(value))
+        if name is None:
+            hint = value.name_hint
+            if hint:
+                count = self.ssa_names.get(hint, 0)
+                self.ssa_names[hint] = count + 1
+                name = f"%{hint}_{count}" if count else f"%{hint}"
+            else:
+                name = "%" + self._get_new_valid_name_id()
+            self._names[id(value)] = name
+        return name
+
     def print_op(self, op: Operation) -> None:
+        form = None if self.print_generic_format or op.regions else _form_of(op)
+        if form is not None:
+            self._print_filled(op, form)
+            return
         if self.print_generic_format or type(op).print is Operation.print:
             super().print_op(op)
         elif isinstance(op, PtoOp) and op.needs_generic():
@@ -43,12 +71,95 @@ class PtoPrinter(Printer):
             scope = op.has_trait(IsolatedFromAbove) if op.regions else False
             if scope:
                 self.enter_scope()
-            self.print_string(_SHORT_NAMES.get(op.name, op.name))
-            op.print(self)
+            _print_plain(self, op)
             if scope:
                 self.exit_scope()
-        if self.locations and not isinstance(op.location, UnknownLoc):
-            self.print_string(_location_text(op.location))
+        self.print_string(self._location(op))
+
+    def _print_filled(self, op: Operation, form: _Form) -> None:
+        """Print an operation from the text of its form."""
+        names = [self.name_of(r) for r in op.results]
+        start = ", ".join(names) + " = " if names else ""
+        operands = op._operands
+        text = form.text % tuple([self.name_of(operands[i]) for i in form.places])
+        self.print_string(f"{start}{text}{self._location(op)}")
+
+    def _location(self, op: Operation) -> str:
+        """Return what stands behind an operation; neighbours mostly share it."""
+        location = op.location
+        if not self.locations or isinstance(location, UnknownLoc):
+            return ""
+        if self._place[0] is not location:
+            self._place = (location, _location_text(location))
+        return self._place[1]
+
+
+def _print_plain(printer: Printer, op: Operation) -> None:
+    """Print an operation's custom form without its results."""
+    printer.print_string(_SHORT_NAMES.get(op.name, op.name))
+    op.print(printer)
+
+
+class _Form(NamedTuple):
+    """The text of operations that differ in the names of their values only.
+
+    ``text`` has ``%s`` where an operand is named, ``places`` says which.
+    """
+
+    text: str
+    places: Sequence[int]
+
+
+class _Recorder(PtoPrinter):
+    """Prints an operation without names, and notes where which value would be named."""
+
+    def __init__(self) -> None:
+        self.out = StringIO()
+        super().__init__(self.out, locations=False)
+        self.named: list[tuple[int, SSAValue]] = []
+
+    def print_ssa_value(self, value: SSAValue) -> str:
+        self.named.append((self.out.tell(), value))
+        return ""
+
+
+#: Forms by class, types and attributes, None for operations that are printed each by itself. Objects are known by
+#: their numbers, so that each entry keeps its own alive.
+_FORMS: dict[tuple[object, ...], tuple[_Form | None, object]] = {}
+_REMEMBERED = 20_000
+
+
+def _form_of(op: Operation) -> _Form | None:
+    """Return the form of an operation without regions; None when its text is no such form."""
+    operands, results = op._operands, op.results
+    types = [v._type for v in operands]
+    given = [r._type for r in results]
+    key = (op.__class__, *map(id, types), *pattern(operands), None, *map(id, given), *spelled(op))
+    known = _FORMS.get(key)
+    if known is None:
+        if len(_FORMS) >= _REMEMBERED:
+            _FORMS.clear()
+        kept = (types, given, *op.properties.values(), *op.attributes.values())
+        known = _FORMS[key] = (_recorded(op), kept)
+    return known[0]
+
+
+def _recorded(op: Operation) -> _Form | None:
+    """Return the form that the class's own ``print`` gives."""
+    if type(op).print is Operation.print or op.successors or (isinstance(op, PtoOp) and op.needs_generic()):
+        return None
+    recorder = _Recorder()
+    _print_plain(recorder, op)
+    text, places, pieces, start = recorder.out.getvalue(), [], [], 0
+    for end, value in recorder.named:
+        at = next((i for i, operand in enumerate(op._operands) if operand is value), None)
+        if at is None:
+            return None
+        places.append(at)
+        pieces.append(text[start:end].replace("%", "%%"))
+        start = end
+    pieces.append(text[start:].replace("%", "%%"))
+    return None if "\n" in text else _Form("%s".join(pieces), tuple(places))
 
 
 def _location_text(location: LocationAttr) -> str:

@@ -207,6 +207,7 @@ class SimtQueryOp(PtoOp):
 class SimtSyncOp(PtoOp):
     """Base: ``pto.syncthreads``; no operands, SIMT code only."""
 
+    PLACED: ClassVar[bool] = True
     assembly_format = "attr-dict"
 
     def verify_(self) -> None:
@@ -302,6 +303,7 @@ class KeepOp(PtoOp):
     """``pto.keep %x {slot = 0} : f32``: the last statements of SIMT code, before at most a barrier."""
 
     name = "pto.keep"
+    PLACED: ClassVar[bool] = True
     args = var_operand_def()
     slot = opt_prop_def(IntegerAttr)
 
@@ -341,6 +343,7 @@ class ResumeOp(PtoOp):
     """``%x = pto.resume {slot = 0} : f32``: the first statements of SIMT code, after constants."""
 
     name = "pto.resume"
+    PLACED: ClassVar[bool] = True
     res = var_result_def()
     slot = opt_prop_def(IntegerAttr)
 

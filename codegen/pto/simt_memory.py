@@ -83,6 +83,7 @@ def _parse_place(parser: Parser, value: UnresolvedOperand) -> tuple[UnresolvedOp
 class SimtLoadOp(PtoOp):
     """Base: ``%x = pto.NAME %p[%i] [l1cache(..)] [l2cache(..)] : PTR -> T``."""
 
+    PLACED: ClassVar[bool] = True
     LEVELS: ClassVar[dict[str, tuple[str, ...]]] = {}
     args = var_operand_def()
     res = var_result_def()
@@ -123,6 +124,7 @@ class SimtLoadOp(PtoOp):
 class SimtStoreOp(PtoOp):
     """Base: ``pto.NAME %x, %p[%i] [l1cache(..)] [l2cache(..)] : PTR, T``; operands in this order."""
 
+    PLACED: ClassVar[bool] = True
     LEVELS: ClassVar[dict[str, tuple[str, ...]]] = {}
     args = var_operand_def()
     l1cache = opt_prop_def(StringAttr)
@@ -162,6 +164,7 @@ class SimtStoreOp(PtoOp):
 class AtomicOp(PtoOp):
     """Base: ``%o = pto.NAME %p, %x [l2cache(..)] [signed|unsigned] : PTR, T -> T``; ``atomic_cas`` has %cmp, %new."""
 
+    PLACED: ClassVar[bool] = True
     COUNT: ClassVar[int] = 2
     args = var_operand_def()
     res = var_result_def()
@@ -233,6 +236,7 @@ MEMORY_OPS = Classes({
 class SimtLaunchOp(PtoOp):
     """``pto.simt_launch @body<<<%x, %y, %z>>>(%p, ...) : (PTR, ...) -> ()``: from a function that is no SIMT entry."""
 
+    PLACED: ClassVar[bool] = True
     name = "pto.simt_launch"
     args = var_operand_def()
     callee = prop_def(SymbolRefAttr)
@@ -291,6 +295,7 @@ class SimtLaunchOp(PtoOp):
 class SectionSimtOp(PtoOp):
     """``pto.section.simt<<<32, 1, 1>>> { ... }``: threads inside of an ordinary function."""
 
+    PLACED: ClassVar[bool] = True
     name = "pto.section.simt"
     sizes = prop_def(StringAttr)
     body = region_def("single_block")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, i64
@@ -35,7 +36,7 @@ from .base import (
 )
 from .conditions import fail, plain, storage_bytes
 from .elements import PACKED_PAIRS, element_bytes, spell
-from .types import DYNAMIC, TileBufType, dim_text
+from .types import DYNAMIC, TileBufType, dim_text, shared_tile
 from .views import INDEX, SIZED, indices, parse_list
 
 
@@ -174,8 +175,9 @@ class GetValidShapeOp(PtoOp):
     assembly_format = "$source attr-dict `:` type($source)"
 
 
-def index_array(values: Sequence[int]) -> ArrayAttr[IntegerAttr]:
-    """Return ``[16, 32]`` as an array of i64."""
+@lru_cache(maxsize=1024)
+def index_array(values: tuple[int, ...]) -> ArrayAttr[IntegerAttr]:
+    """Return ``[16, 32]`` as an array of i64, shared."""
     return ArrayAttr([IntegerAttr(value, i64) for value in values])
 
 
@@ -224,7 +226,7 @@ class SubviewOp(PtoOp):
             parser.raise_error("expected a tile and two sizes", at)
         arrow = parser.parse_optional_punctuation("->") is not None
         result = parser.parse_type() if arrow else subview_type(type_, (sizes[0], sizes[1]), extents)
-        properties["sizes"] = index_array(sizes)
+        properties["sizes"] = index_array(tuple(sizes))
         properties[SEGMENTS] = segments(1, len(offsets), *((1, 1) if valid else (0, 0)))
         return cls.create(
             operands=[parser.resolve_operand(source, type_), *indices(parser, offsets), *extents],
@@ -273,7 +275,7 @@ def subview_type(source: TileBufType, sizes: tuple[int, int], valid: Sequence[SS
         if valid
         else sizes
     )
-    return TileBufType(replace(source.data, rows=sizes[0], cols=sizes[1], valid_rows=rows, valid_cols=cols))
+    return shared_tile(replace(source.data, rows=sizes[0], cols=sizes[1], valid_rows=rows, valid_cols=cols))
 
 
 @op_definition

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
@@ -325,12 +325,19 @@ def tile_type(
         problem = spec.problem()
         if problem:
             raise ValueError(problem)
-        known = _TILES.setdefault(spec, TileBufType(spec))
+        known = shared_tile(spec)
     return known
 
 
+def shared_tile(spec: TileSpec) -> TileBufType:
+    """Return the (shared) tile type of a record."""
+    known = _TILES.get(spec)
+    return known if known is not None else _TILES.setdefault(spec, TileBufType(spec))
+
+
+@lru_cache(maxsize=1024)
 def ptr_type(dtype: str, space: str = "gm") -> PtrType:
-    """Return ``!pto.ptr<dtype[, space]>``."""
+    """Return ``!pto.ptr<dtype[, space]>``, shared."""
     return PtrType(PtrSpec(element(dtype), PTR_SPACES[space]))
 
 

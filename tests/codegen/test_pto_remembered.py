@@ -1,0 +1,85 @@
+"""What verifier and printer of the dialect remember of operations changes neither findings nor text."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+
+import pytest
+from tilegg import lower, parse
+from tilegg.codegen.emit import build_module
+from tilegg.codegen.pto import printing
+from tilegg.codegen.pto.api import OPS, parse_pto, print_pto, verify_module
+from tilegg.ir.diagnostics import TileggError
+from xdsl.dialects.builtin import ModuleOp
+
+sys.path.insert(0, str(Path(__file__).parent))
+from emit_kernels import KERNELS
+
+TILE, BITS = "!pto.tile_buf<vec, 32x64xf32>", "!pto.tile_buf<vec, 32x64xi32>"
+
+
+def modules() -> list[ModuleOp]:
+    """Return the modules of all sample kernels that can be written for a5."""
+    made = []
+    for text, *_ in KERNELS.values():
+        try:
+            made.append(build_module(lower(parse(text), "a5")))
+        except TileggError:
+            continue
+    return made
+
+
+def test_filled_forms_are_what_each_operation_prints_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = modules()
+    filled = [print_pto(m) for m in built]
+    monkeypatch.setattr(printing, "_form_of", lambda op: None)
+    assert len(built) > 10
+    assert filled == [print_pto(m) for m in built]
+
+
+def kernel(body: str, args: str = f"%a: {TILE}, %b: {BITS}, %c: {BITS}, %s: i32") -> list[str]:
+    module = parse_pto(f"func.func @k({args}) {{\n{body}\n  return\n}}", filename="k.pto")
+    return [finding.message for finding in verify_module(module, "a5")]
+
+
+def test_an_operand_twice_is_not_two_operands() -> None:
+    right = f"pto.tands ins(%b, %s : {BITS}, i32) outs(%c : {BITS})"
+    assert kernel(right) == []
+    wrong = right.replace("%c", "%b")
+    assert kernel(f"{right}\n{wrong}\n{right}") == ["pto.tands: src and dst must be different tiles"]
+    module = parse_pto(f"func.func @k(%b: {BITS}, %c: {BITS}, %s: i32) {{\n{wrong}\n{right}\n  return\n}}")
+    assert wrong in print_pto(module) and right in print_pto(module)
+
+
+def test_constants_that_operands_are_tell_operations_apart() -> None:
+    place = "%at{0} = arith.constant {0} : i64\n%t{0} = pto.alloc_tile addr = %at{0} : " + TILE
+    assert kernel(place.format(64)) == []
+    assert "multiple of 32" in kernel(f"{place.format(64)}\n{place.format(65)}")[0]
+
+
+def test_what_defines_an_operand_tells_operations_apart() -> None:
+    tile = "!pto.tile_buf<vec, 32x64xf32, valid=?x?>"
+    made = f"%t = pto.alloc_tile valid_row = %n valid_col = %n : {tile}\npto.set_validshape %t, %n, %n : {tile}"
+    assert kernel(made, "%n: index") == []
+    given = kernel(f"pto.set_validshape %t, %n, %n : {tile}", f"%t: {tile}, %n: index")
+    assert "an argument is not allowed" in given[0]
+
+
+def test_the_architecture_tells_operations_apart() -> None:
+    text = "func.func @k(%a: {0}, %b: {0}) {{\n  pto.tget_scale_addr ins(%a : {0}) outs(%b : {0})\n  return\n}}"
+    module = parse_pto(text.format(TILE))
+    assert verify_module(module, "a5") == [] and verify_module(module) == []
+    assert "exists on a5 only" in verify_module(module, "a2")[0].message
+
+
+PLACES = ("in_threads(", "before_threads(", "parent_op(", "next_op", "prev_op", "_slot(")
+
+
+def test_classes_whose_checks_ask_for_the_place_say_so() -> None:
+    for name in OPS:
+        cls = OPS[name]
+        checks = [vars(c)["verify_own"] for c in cls.__mro__ if "verify_own" in vars(c)][:1]
+        asks = any(word in inspect.getsource(check) for check in checks for word in PLACES)
+        assert asks == cls.PLACED, name
