@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 diagnostics or a difference found, 2 wrong usage, 130 inte
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -17,13 +18,28 @@ __all__ = ["main"]
 
 INTERRUPTED = 130
 PIPE_CLOSED = 141
+#: Objects made before cycles are looked for among them: nearly all that a command makes lives until its end.
+_GARBAGE = 200_000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; nothing but the exit code leaves this function."""
+    """Run one command and return its exit code; nothing but the exit code leaves this function.
+
+    Without arguments the command is the process's own, and the process ends with it.
+    """
+    if argv is not None:
+        return _main(list(argv))
+    gc.set_threshold(_GARBAGE)
+    try:
+        return _main(sys.argv[1:])
+    finally:
+        # What is left is about to go with the process: nobody need look for cycles in it.
+        gc.freeze()
+
+
+def _main(words: list[str]) -> int:
     from .options import parser
 
-    words = list(sys.argv[1:] if argv is None else argv)
     _use_utf8()
     try:
         args = parser().parse_args(words)

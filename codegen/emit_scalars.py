@@ -5,7 +5,6 @@ Only operations the assembler can lower are used (assembler v0.60): no ``math``,
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +12,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, IntegerType
 from xdsl.ir import Operation, SSAValue
 
-from ..ir.convert import encode
 from ..ir.dtypes import BOOL, FP32, INDEX, INT64, DType
+from ..ir.literals import nearest
 from ..ir.program import Const, Op, Operand, Value
 from .emit_scopes import I64, Scopes, scalar_type
 
@@ -79,17 +78,7 @@ def constant(state: Scopes, value: int | float | bool, dtype: DType) -> SSAValue
         if bits > 1 and number >> (bits - 1):
             number -= 1 << bits
         return state.b.constants.get(number, type_)
-    number_f = float(value)
-    if dtype is not FP32 and math.isfinite(number_f):
-        import numpy as np
-
-        number_f = float(encode(np.asarray(number_f), dtype, "rint", False).astype(np.float64))
-    elif dtype is FP32 and math.isfinite(number_f):
-        import numpy as np
-
-        with np.errstate(over="ignore"):
-            number_f = float(np.float32(number_f))
-    return state.b.constants.get(number_f, type_)
+    return state.b.constants.get(nearest(float(value), dtype), type_)
 
 
 def scalar_operand(state: Scopes, o: Operand, dtype: DType) -> SSAValue:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -21,6 +20,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ..ir import lazy_numpy as np
 from ..ir.convert import decode, encode
 from ..ir.dtypes import BOOL, DTYPES, INDEX, DType
 from ..ir.types import PtrType as PointerType

@@ -9,15 +9,13 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cache
-from typing import Any, cast
+from typing import cast
 
-import numpy as np
-from numpy.typing import NDArray
-
+from . import lazy_numpy as np
 from .diagnostics import error
 from .dtypes import BF16, BOOL, UINT64, DType
 
-Array = NDArray[Any]
+Array = np.Array
 #: An exact number: what constants and facts are made of.
 Number = int | float | Fraction
 

@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from . import lazy_numpy as np
 from . import ops as _ops
 from .diagnostics import error
 from .dtypes import FP16, DType

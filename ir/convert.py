@@ -22,8 +22,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
-import numpy as np
-
+from . import lazy_numpy as np
 from .codes import (
     Array,
     Number,

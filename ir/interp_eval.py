@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from . import lazy_numpy as np
 from .convert import decode, encode
 from .diagnostics import TileggError, error
 from .dimexpr import evaluate

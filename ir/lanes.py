@@ -10,13 +10,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from . import lazy_numpy as np
 from .convert import convert, decode, encode
 from .dtypes import BOOL, DTYPES, FP32, INDEX, INT64, UINT64, DType
 
-Arr = NDArray[Any]
+Arr = np.Array
 
 
 def is_lanes(*values: Any) -> bool:

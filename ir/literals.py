@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from .diagnostics import Span, error
-from .dtypes import BOOL, FP16, FP32, INDEX, DType
+from .dtypes import BF16, BOOL, FP16, FP32, INDEX, DType
 from .program import Const, Operand, Value, Verbatim, index
 
 
@@ -105,16 +105,35 @@ def round_literal(value: float, dtype: DType, span: Span | None) -> float:
         if special:
             return value
         raise error("TG011", f"{dtype.name} has no {value}", span)
-    if dtype in (FP32, FP16):
-        code = "<f" if dtype is FP32 else "<e"
-        try:
-            rounded: float = struct.unpack(code, struct.pack(code, value))[0]
-        except OverflowError:
-            rounded = float("inf")
-    else:
-        rounded = _round_generic(value, dtype)
+    rounded = _round(value, dtype)
     if abs(rounded) > dtype.max_value or (rounded < 0 and not dtype.has_sign):
         raise error("TG011", f"{value} does not fit {dtype.name}", span, reason=f"it reaches {dtype.max_value}")
+    return rounded
+
+
+#: Dtypes of :func:`nearest`.
+HALVES_AND_SINGLE = (FP32, BF16, FP16)
+
+
+def nearest(value: float, dtype: DType) -> float:
+    """Return the value rounded to nearest even in one of :data:`HALVES_AND_SINGLE`, as conversions round.
+
+    Beyond the largest value it is infinite, and what becomes zero keeps its sign.
+    """
+    if not math.isfinite(value):
+        return value
+    rounded = _round(value, dtype)
+    return math.copysign(rounded if abs(rounded) <= dtype.max_value else math.inf, value)
+
+
+def _round(value: float, dtype: DType) -> float:
+    if dtype not in (FP32, FP16):
+        return _round_generic(value, dtype)
+    code = "<f" if dtype is FP32 else "<e"
+    try:
+        rounded: float = struct.unpack(code, struct.pack(code, value))[0]
+    except OverflowError:
+        return math.inf
     return rounded
 
 

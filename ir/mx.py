@@ -9,16 +9,14 @@ header TQuant.hpp, OCP Microscaling v1.0.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from . import lazy_numpy as np
 from .convert import decode, encode
 from .diagnostics import error
 from .dtypes import BF16, FP4, FP8E4M3FN, FP16, FP32, DType
 
-Arr = NDArray[Any]
+Arr = np.Array
 
 #: Elements that share a scale.
 GROUP: Final = 32

@@ -7,8 +7,7 @@ rows padded to a multiple of 32 bytes (the form that ``tcmp`` writes and ``tsel`
 
 from __future__ import annotations
 
-import numpy as np
-
+from . import lazy_numpy as np
 from .codes import Array, bits_of, from_bits
 from .diagnostics import error
 from .dtypes import DType

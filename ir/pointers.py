@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from . import lanes
+from . import lazy_numpy as np
 from .diagnostics import error
 from .dtypes import DType
 from .lanes import Arr

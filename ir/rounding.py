@@ -12,8 +12,7 @@ import operator
 from functools import cache
 from typing import Any, Final, cast
 
-import numpy as np
-
+from . import lazy_numpy as np
 from .codes import Array, float32_table, from_bits, ranked_codes
 from .diagnostics import Span, error
 from .dtypes import BF16, BOOL, DType
@@ -54,11 +53,8 @@ def round_integral(values: Array, mode: str) -> Array:
         return cast(Array, np.trunc(values + np.copysign(half, values)))
     if mode == "odd":
         return _odd_integral(values)
-    whole: Array = _UFUNCS[mode](values)
+    whole: Array = getattr(np, mode)(values)
     return whole
-
-
-_UFUNCS: Final = {"rint": np.rint, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc}
 
 
 def _odd_integral(values: Array) -> Array:

@@ -11,9 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from . import lanes
+from . import lazy_numpy as np
 from .diagnostics import TileggError, error
 from .dtypes import INDEX, UINT64
 from .interp_eval import MEANING_ERRORS

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
+from . import lazy_numpy as np
 from .lanes import Arr
 from .op import Env
 

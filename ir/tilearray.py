@@ -10,12 +10,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from . import lazy_numpy as np
 from .dtypes import DType
 
-Arr = NDArray[Any]
+Arr = np.Array
 
 _NAN_PATTERN = {"FP16": 0x7EAD, "BF16": 0x7FAD, "FP32": 0x7FEDDEAD}
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
+from ..ir import lazy_numpy as np
 from ..ir import mx
 from ..ir.dtypes import FP8E4M3FN, FP8E8M0, INT16, INT32, UINT8, DType
 from ..ir.infer import result_types, stored_attrs

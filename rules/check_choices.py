@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from ..ir import lazy_numpy as np
 from ..ir.dtypes import DType
 from ..ir.tilearray import Arr
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from ..ir import lazy_numpy as np
 from ..ir.convert import encode
 from ..ir.dtypes import FP32, INDEX
 from ..ir.op import OPS, Kind, OpDecl

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
+from ..ir import lazy_numpy as np
 from ..ir import ops as _ops  # noqa: F401  (registers the operations)
 from ..ir.codes import decode
 from ..ir.diagnostics import TileggError

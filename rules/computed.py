@@ -11,11 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
+from ..ir import lazy_numpy as np
 from ..ir.codes import decode
-from ..ir.convert import encode
-from ..ir.dtypes import FP32, INDEX, INT32, DType
+from ..ir.dtypes import BF16, FP16, FP32, INDEX, INT32, DType
+from ..ir.literals import HALVES_AND_SINGLE, nearest
 from ..ir.ops._math import scalar_like
 from ..ir.program import Const
 from .facts import FACTS, MAGNITUDE, dtype_holds
@@ -52,12 +51,14 @@ class Computed:
         return (*["value"] * self.inputs, *self.codes, *["value"] * self.outputs)
 
 
+#: The least normal number of each floating-point dtype with arithmetic.
+_LEAST = {FP32: 2.0**-126, BF16: 2.0**-126, FP16: 2.0**-14}
+
+
 def _held(value: float, dtype: DType) -> bool:
     """Return whether a floating-point dtype holds a number exactly, as a normal number."""
-    with np.errstate(all="ignore"):
-        back = decode(encode(np.asarray([value], np.float64), dtype, "rint", False), dtype)[0].item()
-    least = {"FP32": 2.0**-126, "BF16": 2.0**-126, "FP16": 2.0**-14}.get(dtype.name)
-    return least is not None and back == value and math.isfinite(value) and abs(value) >= least
+    least = _LEAST.get(dtype)
+    return least is not None and math.isfinite(value) and abs(value) >= least and nearest(value, dtype) == value
 
 
 def _power(value: int | float) -> int | None:
@@ -151,6 +152,8 @@ def _above_zero(c: Const, dtype: DType) -> tuple[Const, ...] | None:
 
 def _rounded(c: Const, dtype: DType) -> float:
     """Return the number a literal is where it meets a tile of a dtype."""
+    if dtype in HALVES_AND_SINGLE:
+        return nearest(float(c.value), dtype)
     return float(decode(np.asarray([scalar_like(c.value, dtype)]).astype(dtype.storage), dtype)[0].item())
 
 

@@ -6,8 +6,7 @@ Rows come from a walk over the region's constant tiles (``rewrite/folding.py``).
 
 from __future__ import annotations
 
-import numpy as np
-
+from ..ir import lazy_numpy as np
 from ..ir.codes import decode
 from ..ir.convert import convert
 from ..ir.dtypes import FP32, INDEX, DType

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
+from ..ir import lazy_numpy as np
 from ..ir.dtypes import FP32, INDEX, DType
 from ..ir.program import Const
 from .arithmetic import d, op

@@ -27,8 +27,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-import numpy as np
-
+from ..ir import lazy_numpy as np
 from ..ir import valueset
 from ..ir.codes import Array
 from ..ir.convert import encode, parse_mode

@@ -18,8 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-import numpy as np
-
+from ..ir import lazy_numpy as np
 from ..ir.codes import Array, is_nan, ordinal
 from ..ir.convert import encode, same_bits, ulp_distance
 from ..ir.dtypes import DType

@@ -32,8 +32,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from ..ir import lazy_numpy as np
 from ..ir import valueset
 from ..ir.codes import Array, bits_of, from_ordinal
 from ..ir.convert import convert, decode, is_nan, ordinal, same_bits

@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-
+from ..ir import lazy_numpy as np
 from ..ir import valueset
 from ..ir.codes import Array, from_ordinal
 from ..ir.convert import all_values, convert, decode, encode, ordinal

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from .. import lazy_numpy as np
 from ..convert import decode, encode
 from ..dtypes import DType
 
-Arr = NDArray[Any]
+Arr = np.Array
 
 
 def fused_multiply_add(a: Any, b: Any, c: Any, dtype: DType) -> Arr:

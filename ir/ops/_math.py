@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from .. import lazy_numpy as np
 from ..convert import decode, encode
 from ..dtypes import FP16, FP32, DType
 
-Arr = NDArray[Any]
+Arr = np.Array
 
 
 def through_double(fn: Callable[[Arr], Arr], x: Arr, dtype: DType) -> Arr:
@@ -111,12 +109,10 @@ def shift_right(a: Any, n: Any, dtype: DType) -> Arr:
 def compare(a: Any, b: Any, how: int) -> Arr:
     """Comparison by code (EQ 0, NE 1, LT 2, LE 3, GT 4, GE 5); with a NaN only NE holds."""
     with np.errstate(all="ignore"):
-        return np.asarray(_COMPARE[how](a, b))
+        return np.asarray(getattr(np, _COMPARE[how])(a, b))
 
 
-_COMPARE: tuple[Callable[[Any, Any], Any], ...] = (
-    np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
-)  # fmt: skip
+_COMPARE = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 
 
 def ordered_sum(x: Arr, axis: int, dtype: DType) -> Arr:

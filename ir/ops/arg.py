@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from .. import lazy_numpy as np
 from .. import valueset as vs
 from ..dtypes import INT32, UINT8, UINT16, UINT32, DType
 from ..op import Call, Dims, DTypeAttr, Env, Flag, Int, Scalar, Scratch, Tile, op

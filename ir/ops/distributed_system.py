@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from .. import lazy_numpy as np
 from ..diagnostics import error
 from ..dtypes import INT32, INT64
 from ..op import AnyValue, Call, Dims, DTypeAttr, Notify, Placement, Scalar, Tensor, WaitFor, Window, Word, op

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from .. import lazy_numpy as np
 from .. import valueset as vs
 from ..op import Env, Flag, Scalar, Scratch, Tile, op
 from ..valueset_integers import masked, remainder

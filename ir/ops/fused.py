@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from .. import lazy_numpy as np
 from .. import valueset as vs
 from ..convert import convert, encode
 from ..dtypes import FP16, FP32, INT8, INT16, INT32, DType

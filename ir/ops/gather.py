@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from .. import lazy_numpy as np
 from ..diagnostics import error
 from ..dtypes import BF16, FP16, FP32, INT8, INT16, INT32, UINT8, UINT16, UINT32, DType
 from ..op import Call, Compare, Dims, DTypeAttr, Env, Int, Memory, Scalar, Scratch, Tensor, Tile, Word, op

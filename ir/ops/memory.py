@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-import numpy as np
-
+from .. import lazy_numpy as np
 from .. import valueset as vs
 from ..diagnostics import error
 from ..dtypes import INDEX, INT32, DType
@@ -80,7 +80,7 @@ def _(start: vs.ValueSet, *, call: vs.Call) -> vs.ValueSet:
     if not call.dtype.is_int or start.grid < 0 or not start.finite:
         return vs.of_dtype(call.dtype)
     shape = static(call.result.shape)
-    count = int(np.prod(shape)) - 1 if shape else 2**31
+    count = math.prod(shape) - 1 if shape else 2**31
     step = vs.interval(-count, 0, 0) if call.attr("descending") else vs.interval(0, count, 0)
     return vs.add(start, step, call=call)
 
@@ -300,7 +300,7 @@ def _tensor_reshape(call: Call) -> Type:
 
 def _check_count(call: Call, old: Any, new: Any) -> None:
     a, b = static(old), static(new)
-    if a is not None and b is not None and int(np.prod(a)) != int(np.prod(b)):
+    if a is not None and b is not None and math.prod(a) != math.prod(b):
         call.fail("TG008", f"{shape_text(old)} and {shape_text(new)} differ in element count")
 
 

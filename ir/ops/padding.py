@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from .. import lazy_numpy as np
 from ..diagnostics import error
 from ..dtypes import DType
 from ..op import Call, Dims, Env, Pad, Tile, op

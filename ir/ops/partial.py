@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
+from .. import lazy_numpy as np
 from .. import valueset as vs
 from ..op import Call, Tile, op
 from ..types import Dim, TileType, TupleType, Type, shape_text, tile, with_dtype

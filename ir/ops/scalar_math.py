@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from .. import lazy_numpy as np
 from .. import valueset as vs
 from ..lanes import is_lanes
 from ..op import Scalar, op

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from .. import lazy_numpy as np
 from ..classification import Classification, Conclusion
 from ..dtypes import HF8, INT64, UINT64
 from ..lanes import convert_lanes, high_product, is_lanes, larger, permute_bytes, smaller
@@ -76,9 +75,9 @@ def pow_(lhs: Scalar, rhs: Scalar) -> Any:
     return power(lhs, rhs)
 
 
-def _angle(name: str, doc: str, fn: Callable[[Any], Any]) -> None:
+def _angle(name: str, doc: str) -> None:
     def meaning(value: Scalar) -> Any:
-        return in_double(fn, value)
+        return in_double(getattr(np, name), value)
 
     meaning.__doc__ = doc
     note = "no plain form: tiles have tile.sin and tile.cos, with stated errors"
@@ -86,8 +85,8 @@ def _angle(name: str, doc: str, fn: Callable[[Any], Any]) -> None:
     op(f"pto.{name}", result=unary, family=FAMILY, target_defined="the last bit", scalar=record)(meaning)
 
 
-_angle("sin", "The sine of an angle in radians.", np.sin)
-_angle("cos", "The cosine of an angle in radians.", np.cos)
+_angle("sin", "The sine of an angle in radians.")
+_angle("cos", "The cosine of an angle in radians.")
 
 
 # -- rounding and fused multiply-add ----------------------------------------------------------------------------
@@ -112,9 +111,9 @@ def half_away(x: Any) -> Any:
     return np.copysign(whole + np.copysign(np.abs(x - whole) >= 0.5, x), x)
 
 
-_rounding("ceil", "The least integer not below.", np.ceil)
-_rounding("floor", "The greatest integer not above.", np.floor)
-_rounding("rint", "The nearest integer, ties to even.", np.rint)
+_rounding("ceil", "The least integer not below.", lambda x: np.ceil(x))
+_rounding("floor", "The greatest integer not above.", lambda x: np.floor(x))
+_rounding("rint", "The nearest integer, ties to even.", lambda x: np.rint(x))
 _rounding("round", "The nearest integer, ties away from zero.", half_away)
 
 

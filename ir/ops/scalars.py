@@ -8,8 +8,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-import numpy as np
-
+from .. import lazy_numpy as np
 from .. import valueset as vs
 from ..classification import Classification
 from ..dtypes import BOOL

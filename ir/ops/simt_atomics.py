@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from .. import lazy_numpy as np
 from ..classification import Classification
 from ..lanes import Arr, larger, settle, smaller
 from ..op import Call, Env, Pointer, Scalar, Word, op

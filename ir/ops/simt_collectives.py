@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from .. import lazy_numpy as np
 from ..classification import Classification
 from ..lanes import Arr, settle
 from ..op import OPS, Call, Env, Int, Scalar, op
@@ -41,12 +40,16 @@ def _vote(name: str, result: str, doc: str, count: Callable[[Arr, Arr], Any]) ->
     op(f"pto.{name}", result=to(result, unary), family=FAMILY, effect="cross", scalar=record)(meaning)
 
 
-_BITS = 1 << np.arange(WARP, dtype=np.int64)
+def _ballot(p: Arr, on: Arr) -> Arr:
+    bits: Arr = (p & on) @ (1 << np.arange(WARP, dtype=np.int64))
+    return bits
+
+
 _vote("vote_all", "BOOL", "Whether it holds in every active lane.", lambda p, on: (p | ~on).all(1))
 _vote("vote_any", "BOOL", "Whether it holds in some active lane.", lambda p, on: (p & on).any(1))
 _vote("vote_uni", "BOOL", "Whether it is the same in every active lane.",
       lambda p, on: (p | ~on).all(1) | ~(p & on).any(1))  # fmt: skip
-_vote("vote_ballot", "UINT32", "A mask of the active lanes in which it holds.", lambda p, on: (p & on) @ _BITS)
+_vote("vote_ballot", "UINT32", "A mask of the active lanes in which it holds.", _ballot)
 
 # -- shuffles ---------------------------------------------------------------------------------------------------
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from .. import lazy_numpy as np
 from ..classification import Classification, Conclusion
 from ..dtypes import DTYPES
 from ..lanes import Arr

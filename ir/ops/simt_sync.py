@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from .. import lazy_numpy as np
 from ..classification import Classification
 from ..diagnostics import error
 from ..lanes import Arr

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
+from .. import lazy_numpy as np
 from ..dtypes import FP16, FP32, DType
 from ..op import Call, Flag, Scalar, Scratch, Tile, op
 from ..program import Const

@@ -39,6 +39,22 @@ def test_help_imports_nothing_heavy_and_answers_soon():
     assert min(spent) < 1.0
 
 
+def imported(kernel: str, *words: str) -> set[str]:
+    """Return the modules that lowering a kernel of the corpus has loaded when it ends."""
+    path = EXAMPLES.parent / "benchmarks" / "corpus" / f"{kernel}.py"
+    probe = "import sys; from tilegg.cli import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    words = ("lower", str(path), "--arch", "a5", "--contract", "exact", "-q", *words)
+    done = subprocess.run([sys.executable, "-c", probe, *words], capture_output=True, text=True, check=True)
+    assert done.stdout
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("kernel", ["logsumexp", "dequant_norm_rope", "softmax_bf16_scores"])
+def test_lowering_loads_only_what_it_needs(kernel):
+    # Each of them takes longer to load than the kernel to lower.
+    assert not {"numpy", "ml_dtypes", "networkx", "highspy", "egglog"} & imported(kernel)
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help_with_examples(verb, capsys):
     assert main([verb, "--help"]) == 0

@@ -45,6 +45,7 @@ from tilegg.ir.dtypes import (
     UINT16,
     DType,
 )
+from tilegg.ir.literals import HALVES_AND_SINGLE, nearest
 from tilegg.ir.samples import hostile, special_values
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -110,6 +111,20 @@ def test_conversion_agrees_with_exact_fractions(dst):
 def test_encode_rounds_any_float64_once(value, dst, mode, saturate):
     got = decode(encode([value], dst, mode, saturate), dst)[0].item()
     assert repr(got) == repr(expected_scalar(value, dst, mode, saturate))
+
+
+@pytest.mark.parametrize("dst", HALVES_AND_SINGLE)
+def test_one_number_rounds_as_a_conversion_does(dst):
+    rng = np.random.default_rng(6)
+    fp32 = decode(np.concatenate([special_values(FP32), hostile(FP32, dst, rng, 4000)]), FP32)
+    own = decode(special_values(dst), dst)
+    own = np.unique(own[np.isfinite(own)])
+    # Between two values, and as little beside it as double precision can tell.
+    halves = own[:-1] + np.diff(own) / 2
+    ends = [1e308, -1e308, 5e-324, -5e-324]
+    given = np.concatenate([fp32, halves, np.nextafter(halves, -np.inf), np.nextafter(halves, np.inf), ends])
+    wanted = decode(encode(given, dst, "rint", False), dst).tolist()
+    assert [repr(nearest(x, dst)) for x in given.tolist()] == [repr(x) for x in wanted]
 
 
 @settings(max_examples=300, deadline=None)
