@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from xdsl.ir import Attribute
@@ -31,7 +31,7 @@ from .emit_calls import Unit
 from .emit_drains import drains_of
 from .emit_flow import Flow
 from .emit_forms import Plan
-from .emit_names import extra_sizes, unbound, use_counts
+from .emit_names import Names
 from .emit_scopes import INDEX, scalar_type
 from .emit_state import State
 from .mlir_scalars import parameters
@@ -68,9 +68,9 @@ HANDLERS: dict[str, Handler] = {
 }
 
 
-def context_names(function: Function) -> dict[str, str]:
+def context_names(function: Function, extra: Iterable[str]) -> dict[str, str]:
     """Return the arguments that hold the communication contexts: one for each window parameter, by its name."""
-    taken = {p.value.name for p in function.params} | set(extra_sizes(function))
+    taken = {p.value.name for p in function.params}.union(extra)
     found: dict[str, str] = {}
     for p in function.params:
         if isinstance(p.value.type, TensorType) and p.value.type.is_window:
@@ -88,16 +88,17 @@ class Body:
     def __init__(self, unit: Unit, function: Function, target: Target) -> None:
         self.function = function
         self.params = parameters(unit.functions.values())
-        for window, extent in unbound(function):
+        names = Names(function)
+        for window, extent in names.unbound():
             what = f"the valid extent {extent!r} of {window.name!r} has no value at run time"
             hint = "pass it as a scalar parameter"
             raise error("TG023", what, function.span, reason="it stands in types only", hint=hint)
-        self.extra = extra_sizes(function)
-        self.contexts = context_names(function)
+        self.extra = names.extra_sizes()
+        self.contexts = context_names(function, self.extra)
         self.drains = drains_of(function)
         plan = Plan(function)
         self.builder = self._declare(unit)
-        self.state = State(self.builder, plan, target, use_counts(function.body))
+        self.state = State(self.builder, plan, target, names.counts)
         self.state.unit = unit
         self.state.loaded_as = emit_mx.loads_as(function.body)
         self.flow = Flow(self.state, self.statements)

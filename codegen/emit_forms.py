@@ -10,7 +10,7 @@ are a row-major ``[1, M]`` for elementwise work and a column-major ``[M, 1]`` fo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 from ..ir.diagnostics import Span, error
@@ -51,6 +51,28 @@ class Form:
     pad: int = 0
     cols: int = 0
 
+    def copy(self) -> Form:
+        """Return a form of its own."""
+        return Form(
+            self.dtype, self.rows, self.used, self.column, self.mask, self.space, self.config, self.pad, self.cols
+        )
+
+    def unpadded(self) -> Form:
+        """Return the form without a pad value, itself when it has none."""
+        if not self.pad:
+            return self
+        made = self.copy()
+        made.pad = 0
+        return made
+
+    def widened(self, cols: int) -> Form:
+        """Return the form with other physical columns, itself when it has them."""
+        if cols == self.cols:
+            return self
+        made = self.copy()
+        made.cols = cols
+        return made
+
     @property
     def unit(self) -> int:
         """Elements that fill the smallest row."""
@@ -67,8 +89,22 @@ class Form:
         return self.rows == 1 or self.cols == self.used
 
 
+#: Forms of tile types by the types' numbers, each with its type, which keeps the number its own.
+_KNOWN: dict[int, tuple[TileType, Form]] = {}
+_REMEMBERED = 20_000
+
+
 def form_of(t: TileType, span: Span | None) -> Form:
     """Return the form of a tile type; raises TG023 for what the assembler cannot hold, TG017 for a planned tile."""
+    known = _KNOWN.get(id(t))
+    if known is None:
+        if len(_KNOWN) >= _REMEMBERED:
+            _KNOWN.clear()
+        known = _KNOWN[id(t)] = (t, _form_of(t, span))
+    return known[1].copy()
+
+
+def _form_of(t: TileType, span: Span | None) -> Form:
     shape = static(t.shape)
     if shape is None or not shape:
         raise error("TG023", f"a {t} has a physical shape that is not known", span,
@@ -145,14 +181,14 @@ class Plan:
 
     def _settle(self) -> None:
         """Give every group its physical columns."""
-        widths: dict[str, tuple[int, int]] = {}
+        groups: dict[str, list[Form]] = {}
         for name, form in self.forms.items():
-            root = self._find(name)
-            used, unit = widths.get(root, (0, 1))
-            widths[root] = max(used, form.used), max(unit, form.unit)
-        for name, form in self.forms.items():
-            used, unit = widths[self._find(name)]
-            form.cols = form.used if form.config is not None else -(-used // unit) * unit
+            groups.setdefault(self._find(name), []).append(form)
+        for group in groups.values():
+            used, unit = max([f.used for f in group]), max([f.unit for f in group])
+            cols = -(-used // unit) * unit
+            for form in group:
+                form.cols = cols if form.config is None else form.used
 
     # -- statements --------------------------------------------------------------------------------------
 
@@ -191,7 +227,7 @@ class Plan:
 
     def _copy(self, o: Operand) -> Form | None:
         known = self.forms.get(o.name) if isinstance(o, Value) else None
-        return None if known is None else replace(known)
+        return None if known is None else known.copy()
 
     def _op(self, s: Op) -> None:
         tiles = _tile_operands(s)
@@ -216,7 +252,7 @@ class Plan:
             return Form(UINT8, first.rows, first.used, first.column, True)
         # Bitwise work on predicates gives predicates.
         if first.mask and isinstance(result.type, TileType) and result.type.dtype is UINT8:
-            return replace(first)
+            return first.copy()
         return None
 
 

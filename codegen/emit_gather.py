@@ -7,7 +7,6 @@ without gaps between its rows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import cast
 
 from xdsl.dialects import arith
@@ -52,7 +51,7 @@ def gather(state: State, s: Op) -> None:
     sizes = [1, 1, 0, 1, 0, 0]
     if state.target.arch != "a5":
         # The verifier wants a scratch tile of the indices' type and extents.
-        operands.append(state.allot(replace(index.form, pad=0), index.valid, False, None).value)
+        operands.append(state.allot(index.form.unpadded(), index.valid, False, None).value)
         sizes[4] = 1
     state.b.op("pto.tgather", operands, properties={SEGMENTS: segments(*sizes)})
 
@@ -155,7 +154,7 @@ def merge(state: State, s: Op) -> None:
         operands = [tiles[0], scalar_operand(state, block, INT32), state.rows(result)]
         state.b.op("pto.tmrgsort", operands, properties={SEGMENTS: segments(1, 1, 1, 0, 0)})
         return
-    tmp = state.allot(replace(result.form, pad=0), result.valid, False, None).value
+    tmp = state.allot(result.form.unpadded(), result.valid, False, None).value
     properties: dict[str, Attribute] = {SEGMENTS: segments(len(tiles), 0, 1, 1, 1)}
     properties["exhausted"] = IntegerAttr(int(bool(s.attrs.get("exhausted"))), IntegerType(1))
     state.b.op("pto.tmrgsort", [*tiles, state.rows(result), tmp, _counts(state)], properties=properties)

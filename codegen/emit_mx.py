@@ -185,7 +185,7 @@ def quantise_rows(state: State, s: Op) -> None:
     if s.operands[3] is not None:
         outs.append(state.rows(state.tile(s.operands[3])))
     elif state.target.arch != "a5":
-        outs.append(state.allot(replace(source.form, pad=0), source.valid, False, None).value)
+        outs.append(state.allot(source.form.unpadded(), source.valid, False, None).value)
     kind = "INT8_ASYM" if len(columns) == 2 else "INT8_SYM"
     ins = [state.rows(source), *(state.upright(c) if c.form.column else state.rows(c) for c in columns)]
     state.b.dps("tquant", ins, outs, {"quant_type": word("quant_type", kind)})

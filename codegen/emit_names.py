@@ -7,63 +7,78 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..ir.program import Block, For, Function, If, Op, Return, Statement, Value, While, Yield, flat_operands, walk
+from ..ir.program import For, Function, If, Op, Return, Statement, Value, While, Yield, flat_operands, walk
 from ..ir.types import Dim, ScalarType, TensorType, TileType, TupleType, Type
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
+class Names:
+    """The names of a function, found in one walk."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        params = [p.value for p in function.params]
+        #: Names that have a value at run time.
+        self.known = {v.name for v in params}
+        #: How often each name is read.
+        self.counts: Counter[str] = Counter()
+        #: Names in types and scalar operands, in order of first appearance.
+        self._mentioned: dict[str, None] = {}
+        #: Types that name nothing new, by number: they repeat, and the function keeps them alive.
+        self._types: set[int] = set()
+        for v in params:
+            self._type(v.type)
+        for s in walk(function.body):
+            self._statement(s)
+
+    def _statement(self, s: Statement) -> None:
+        counts = self.counts
+        scalars = self._mentioned if s.__class__ is Op else None
+        for v in _read(s):
+            counts[v.name] += 1
+            if scalars is not None and isinstance(v.type, ScalarType):
+                scalars.setdefault(v.name)
+        for r in getattr(s, "results", ()):
+            self.known.add(r.name)
+            self._type(r.type)
+        if isinstance(s, For):
+            self.known.add(s.var.name)
+        if isinstance(s, For | While):
+            self.known.update([c.arg.name for c in s.carried])
+
+    def _type(self, t: Type) -> None:
+        if id(t) not in self._types:
+            self._types.add(id(t))
+            for name in _names_in(t):
+                self._mentioned.setdefault(name)
+
+    def extra_sizes(self) -> tuple[str, ...]:
+        """Return the sizes the function needs beside its parameters, in order of first appearance."""
+        return tuple([name for name in self._mentioned if name not in self.known and name not in _WORDS])
+
+    def unbound(self) -> Iterator[tuple[Value, str]]:
+        """Yield valid extents of windows that nothing gives a value at run time, with the window.
+
+        Physical extents come with the tensor, scalars with the call; a name that only says what is valid does not.
+        """
+        bound = self.known | _WORDS
+        types = [(p.value, t) for p in self._function.params if isinstance(t := p.value.type, TensorType)]
+        for _, t in types:
+            bound |= {n for d in t.shape if isinstance(d, str) for n in _NAME.findall(d)}
+        for value, t in types:
+            for d in (t.valid or ()) if t.is_window else ():
+                if isinstance(d, str) and not bound.issuperset(_NAME.findall(d)):
+                    yield value, d
+
+
 def extra_sizes(function: Function) -> tuple[str, ...]:
     """Return the sizes a function needs beside its parameters, in order of first appearance."""
-    known = _known(function)
-    found: dict[str, None] = {}
-    for name in _mentioned(function):
-        if name not in known and name not in _WORDS:
-            found.setdefault(name)
-    return tuple(found)
-
-
-def unbound(function: Function) -> Iterator[tuple[Value, str]]:
-    """Yield valid extents of windows that nothing gives a value at run time, with the window.
-
-    Physical extents come with the tensor, scalars with the call; a name that only says what is valid does not.
-    """
-    bound = _known(function) | _WORDS
-    for p in function.params:
-        if isinstance(p.value.type, TensorType):
-            bound |= {n for d in p.value.type.shape if isinstance(d, str) for n in _NAME.findall(d)}
-    for p in function.params:
-        if isinstance(p.value.type, TensorType) and p.value.type.is_window:
-            for d in p.value.type.valid or ():
-                if isinstance(d, str) and not bound.issuperset(_NAME.findall(d)):
-                    yield p.value, d
-
-
-def _known(function: Function) -> set[str]:
-    known = {p.value.name for p in function.params}
-    for s in walk(function.body):
-        known.update(r.name for r in getattr(s, "results", ()))
-        if isinstance(s, For):
-            known.add(s.var.name)
-        if isinstance(s, For | While):
-            known.update(c.arg.name for c in s.carried)
-    return known
+    return Names(function).extra_sizes()
 
 
 #: Words of dimension expressions that are no sizes.
 _WORDS = frozenset(("min", "max", "pl", "cast", "INDEX", "INT32", "INT64"))
-
-
-def _mentioned(function: Function) -> Iterator[str]:
-    for p in function.params:
-        yield from _names_in(p.value.type)
-    for s in walk(function.body):
-        if isinstance(s, Op):
-            for o in flat_operands(s.operands):
-                if isinstance(o, Value) and isinstance(o.type, ScalarType):
-                    yield o.name
-        for r in getattr(s, "results", ()):
-            yield from _names_in(r.type)
 
 
 def _names_in(t: Type) -> Iterator[str]:
@@ -83,17 +98,13 @@ def _names_in(t: Type) -> Iterator[str]:
             yield from _NAME.findall(d)
 
 
-def use_counts(block: Block) -> Counter[str]:
-    """Return how often each name is read in a block."""
-    counts: Counter[str] = Counter()
-    for s in walk(block):
-        for name in own_uses(s):
-            counts[name] += 1
-    return counts
-
-
 def own_uses(s: Statement) -> Iterator[str]:
     """Yield the names a statement reads itself, not those its blocks read."""
+    for v in _read(s):
+        yield v.name
+
+
+def _read(s: Statement) -> list[Value]:
     operands: Sequence[Any] = ()
     match s:
         case Op() | Yield() | Return():
@@ -104,6 +115,4 @@ def own_uses(s: Statement) -> Iterator[str]:
             operands = (s.cond, *(c.init for c in s.carried))
         case If():
             operands = (s.cond,)
-    for o in flat_operands(tuple(operands)):
-        if isinstance(o, Value):
-            yield o.name
+    return [o for o in flat_operands(tuple(operands)) if o.__class__ is Value]

@@ -20,6 +20,7 @@ from ..rules.target import Target
 from .emit_forms import Plan
 from .pto.api import FunctionBuilder, PtoBuilder, element
 from .pto.base import constant_of
+from .pto.making import name_value
 
 INDEX = IndexType()
 I64 = IntegerType(64)
@@ -94,7 +95,7 @@ class Scopes:
     def name(self, value: SSAValue, hint: str) -> SSAValue:
         """Give an SSA value a name where the assembly's syntax allows it."""
         if hint.isascii() and value.name_hint is None:
-            value.name_hint = hint
+            name_value(value, hint)
         return value
 
     # -- index arithmetic --------------------------------------------------------------------------------
@@ -103,8 +104,7 @@ class Scopes:
         self, cls: type[Operation], *operands: SSAValue, type_: Attribute | None = None, **props: Any
     ) -> SSAValue:
         """Append an operation of one result, of the first operand's type unless given."""
-        op = cls.create(operands=operands, result_types=[type_ or operands[0].type], properties=props)
-        return self.b.add(op).results[0]
+        return self.b.made(cls, operands, (type_ or operands[0].type,), props).results[0]
 
     def index(self, value: Extent) -> SSAValue:
         return self.b.index(value)

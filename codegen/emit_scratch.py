@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from xdsl.ir import SSAValue
 
 from ..ir.dtypes import DTYPES, UINT8, DType
@@ -34,9 +32,9 @@ def scratch_tile(
     if plan is None and instr.op not in ALWAYS:
         return None
     if instr.op in _LIKE_RESULT and (plan is None or plan.required):
-        return state.allot(replace(result.form, pad=0), result.valid, False, None).value
+        return state.allot(result.form.unpadded(), result.valid, False, None).value
     if instr.op in _LIKE_SOURCE:
-        return state.allot(replace(sources[0].form, pad=0), sources[0].valid, False, None).value
+        return state.allot(sources[0].form.unpadded(), sources[0].valid, False, None).value
     form = _form(instr, plan, sources, result)
     return state.allot(form, (form.rows, form.cols), False, None).value
 
@@ -52,11 +50,10 @@ def _form(instr: Instr, plan: ScratchPlan | None, sources: list[TileRef], result
         dtype, rows, cols = result.form.dtype, 1, 8 * size // result.form.dtype.bits
     elif instr.op in ("trem", "trems"):
         rows, cols = max(rows, 2 if instr.op == "trem" else 1), max(cols, result.form.cols)
-    form = _line(dtype, cols)
-    return replace(form, rows=rows)
+    return _line(dtype, cols, rows)
 
 
-def _line(dtype: DType, cols: int) -> Form:
+def _line(dtype: DType, cols: int, rows: int = 1) -> Form:
     unit = BLOCK_BYTES * 8 // dtype.bits
     width = -(-cols // unit) * unit
-    return Form(dtype, 1, width, cols=width)
+    return Form(dtype, rows, width, cols=width)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from xdsl.dialects.builtin import BFloat16Type, IntegerType
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ..ir.diagnostics import error
@@ -257,8 +257,8 @@ class State(Scopes):
         shown = (_static(valid[0]), _static(valid[1]))
         type_ = shared_tile(replace(spec, rows=sizes[0], cols=sizes[1], valid_rows=shown[0], valid_cols=shown[1]))
         operands = [value, *map(self.index, offsets), *map(self.index, valid)]
-        properties = {"sizes": index_array(sizes), SEGMENTS: segments(1, 2, 1, 1)}
-        return self.b.add(SubviewOp.create(operands=operands, result_types=[type_], properties=properties)).results[0]
+        properties: dict[str, Attribute] = {"sizes": index_array(sizes), SEGMENTS: segments(1, 2, 1, 1)}
+        return self.b.made(SubviewOp, operands, (type_,), properties).results[0]
 
     def own(self, o: Operand) -> TileRef:
         """Return a tile that may be written: where its storage has other names, a copy takes its place."""

@@ -6,7 +6,6 @@ takes care of: results get storage of their own, and only loops write a tile twi
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
 
 from ..ir.program import Op
@@ -42,7 +41,7 @@ def reinterpret(state: State, s: Op) -> None:
     ref = state.compact(state.tile(s.operands[0]))
     form = state.plan[s.result.name]
     value = state.retyped(state.rows(ref), form.dtype.pto)
-    state.tiles[s.result.name] = state.derived(ref, replace(form, cols=ref.form.cols), ref.valid, value)
+    state.tiles[s.result.name] = state.derived(ref, form.widened(ref.form.cols), ref.valid, value)
 
 
 def reshape(state: State, s: Op) -> None:
@@ -64,7 +63,7 @@ def reshape(state: State, s: Op) -> None:
         ref = state.copied(ref, source)
         have = ref.form.rows * ref.form.cols
     if target.line:
-        target = replace(target, cols=have)
+        target = target.widened(have)
     if have != target.rows * target.cols:
         state.fail(f"the reshape to {s.result.type} would need padding the tile does not have")
     value = state.reshape(ref.value, buffer_type(target, valid))
@@ -74,7 +73,7 @@ def reshape(state: State, s: Op) -> None:
 
 def tight(form: Form) -> Form:
     """Return the form with no more padding than the dtype itself needs."""
-    return replace(form, cols=-(-form.used // form.unit) * form.unit)
+    return form.widened(-(-form.used // form.unit) * form.unit)
 
 
 def slice_tile(state: State, s: Op) -> None:
@@ -96,7 +95,7 @@ def slice_tile(state: State, s: Op) -> None:
     cols = _window_cols(state, ref.form, form, col)
     rows = form.rows
     valid = state.valid_of(t, form)
-    window = replace(form, cols=cols)
+    window = form.widened(cols)
     packing = form.dtype.values_per_byte
     at = (row, state.div_exact(col, packing, "offset"))
     # Windows are cut from row-major storage.
@@ -136,4 +135,4 @@ def _window_cols(state: State, source: Form, form: Form, col: Extent) -> int:
 
 def as_line(state: State, ref: TileRef, form: Form) -> TileRef:
     """Return a line (``[M, 1]`` or ``[1, M]``) as the line of another form: the same storage."""
-    return state.derived(ref, replace(form, cols=ref.form.cols), ref.valid, ref.value, ref.upright, ref.strided)
+    return state.derived(ref, form.widened(ref.form.cols), ref.valid, ref.value, ref.upright, ref.strided)

@@ -59,6 +59,7 @@ def _operations(block: Block, inside: str) -> Iterator[tuple[Op, str]]:
     for s in block.statements:
         if isinstance(s, Op):
             yield s, inside
+            continue
         within = SIMT if isinstance(s, Scope) and section_grid(s.header) is not None else inside
         for inner in inner_blocks(s):
             yield from _operations(inner, within)

@@ -237,8 +237,9 @@ def walk(block: Block) -> Iterator[Statement]:
     """Yield every statement of the block, nested ones included, in program order."""
     for s in block.statements:
         yield s
-        for inner in inner_blocks(s):
-            yield from walk(inner)
+        if s.__class__ is not Op:
+            for inner in inner_blocks(s):
+                yield from walk(inner)
 
 
 def inner_blocks(s: Statement) -> tuple[Block, ...]:

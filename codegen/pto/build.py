@@ -26,9 +26,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...ir.diagnostics import Span
 from .base import SEGMENTS, constant_of, segments
 from .dialect import OPS
-from .dps import DpsOp
 from .elements import ELEMENTS
 from .families import DPS_OPS
+from .making import append, make, name_value
 from .movement import TloadOp, TmovOp, TstoreOp
 from .printing import location_of
 from .tiles import AllocTileOp, SubviewOp, index_array, subview_type
@@ -55,6 +55,7 @@ class Constants:
         self._entry = entry
         self._last: Operation | None = None
         self._made: dict[tuple[object, Attribute, bool], SSAValue] = {}
+        self._indices: dict[int, SSAValue] = {}
 
     def get(self, value: int | float, type_: Attribute) -> SSAValue:
         """Return the constant of an index, integer or float type."""
@@ -65,11 +66,18 @@ class Constants:
             known = self._made.setdefault(key, self._make(value, type_))
         return known
 
+    def index(self, value: int) -> SSAValue:
+        """Return the constant of type index."""
+        known = self._indices.get(value)
+        if known is None:
+            known = self._indices[value] = self.get(int(value), INDEX)
+        return known
+
     def _make(self, value: int | float, type_: Attribute) -> SSAValue:
         attr = _constant(repr(value), value, type_)
-        op = arith.ConstantOp.create(result_types=[type_], properties={"value": attr})
+        op = make(arith.ConstantOp, (), (type_,), {"value": attr}, UNKNOWN_LOC)
         if isinstance(type_, IndexType) and int(value) >= 0:
-            op.results[0].name_hint = f"c{int(value)}"
+            name_value(op.results[0], f"c{int(value)}")
         if self._last is not None:
             self._entry.insert_ops_after([op], self._last)
         elif self._entry.first_op is not None:
@@ -118,6 +126,18 @@ class PtoBuilder:
         self.block.add_op(op)
         return op
 
+    def made(
+        self,
+        cls: type[Operation],
+        operands: Sequence[SSAValue],
+        types: Sequence[Attribute],
+        properties: dict[str, Attribute],
+    ) -> Operation:
+        """Append a new operation of a class, which then owns ``properties``."""
+        op = make(cls, operands, types, properties, self.location)
+        append(self.block, op)
+        return op
+
     def op(
         self,
         name: str,
@@ -126,12 +146,7 @@ class PtoBuilder:
         properties: Attrs | None = None,
     ) -> Operation:
         """Append an operation of this dialect by full name, operands in the generic form's order."""
-        cls = OPS[name]
-        made = cls.create(
-            operands=operands, result_types=result_types, properties=properties or {}, location=self.location
-        )
-        self.block.add_op(made)
-        return made
+        return self.made(OPS[name], operands, result_types, dict(properties) if properties else {})
 
     def constant(self, value: int | float, dtype: str = "index") -> SSAValue:
         """Return a constant; ``dtype`` is ``"index"`` or an element type's spelling."""
@@ -139,7 +154,7 @@ class PtoBuilder:
 
     def index(self, value: int | SSAValue) -> SSAValue:
         """Return an index value, a constant for an int."""
-        return self.constants.get(value, INDEX) if isinstance(value, int) else value
+        return self.constants.index(value) if isinstance(value, int) else value
 
     def dps(
         self, mnemonic: str, ins: Sequence[SSAValue], outs: Sequence[SSAValue], attrs: Attrs | None = None
@@ -160,9 +175,7 @@ class PtoBuilder:
         properties = dict(attrs) if attrs else {}
         if cls.SEGMENTED:
             properties[SEGMENTS] = segments(*lay.sizes)
-        made: DpsOp = cls.create(operands=operands, properties=properties, location=self.location)
-        self.block.add_op(made)
-        return made
+        return self.made(cls, operands, (), properties)
 
     def cvt(
         self, src: SSAValue, dst: SSAValue, mode: str, saturate: bool, tmp: SSAValue | None = None
@@ -186,15 +199,12 @@ class PtoBuilder:
         """Append ``pto.make_tensor_view``; strides in elements. ``static`` puts int extents into the type."""
         assert isinstance(ptr.type, PtrType)
         dims = tuple(n if static and isinstance(n, int) else DYNAMIC for n in shape)
-        made = MakeTensorViewOp.create(
-            operands=[ptr, *map(self.index, shape), *map(self.index, strides)],
-            result_types=[view_type(TensorViewType, dims, ptr.type.element)],
-            properties={
-                SEGMENTS: segments(1, len(shape), len(strides)),
-                **({} if layout is None else {"layout": word("layout", layout)}),
-            },
-        )
-        return self._result(made, name)
+        operands = [ptr, *map(self.index, shape), *map(self.index, strides)]
+        properties: dict[str, Attribute] = {SEGMENTS: segments(1, len(shape), len(strides))}
+        if layout is not None:
+            properties["layout"] = word("layout", layout)
+        made = view_type(TensorViewType, dims, ptr.type.element)
+        return self._result(MakeTensorViewOp, operands, made, properties, name)
 
     def partition(
         self,
@@ -208,12 +218,10 @@ class PtoBuilder:
         extents = [self.index(n) for n in sizes]
         known = (constant_of(value) for value in extents)
         dims = tuple(DYNAMIC if n is None else n for n in known)
-        made = PartitionViewOp.create(
-            operands=[view, *map(self.index, offsets), *extents],
-            result_types=[view_type(PartitionTensorViewType, dims, view.type.element)],
-            properties={SEGMENTS: segments(1, len(offsets), len(sizes))},
-        )
-        return self._result(made, name)
+        made = view_type(PartitionTensorViewType, dims, view.type.element)
+        operands = [view, *map(self.index, offsets), *extents]
+        properties: dict[str, Attribute] = {SEGMENTS: segments(1, len(offsets), len(sizes))}
+        return self._result(PartitionViewOp, operands, made, properties, name)
 
     def alloc(
         self,
@@ -233,10 +241,7 @@ class PtoBuilder:
             sizes.append(int(there))
             if there and valid is not None:
                 operands.append(self.index(valid[axis]))
-        made = AllocTileOp.create(
-            operands=operands, result_types=[type_], properties={SEGMENTS: segments(*sizes)}
-        )
-        return self._result(made, name)
+        return self._result(AllocTileOp, operands, type_, {SEGMENTS: segments(*sizes)}, name)
 
     def subview(
         self,
@@ -247,29 +252,26 @@ class PtoBuilder:
     ) -> SSAValue:
         """Append ``pto.subview``: a window of a tile that shares its storage."""
         assert isinstance(source.type, TileBufType)
-        made = SubviewOp.create(
-            operands=[source, *map(self.index, offsets)],
-            result_types=[subview_type(source.type, sizes)],
-            properties={"sizes": index_array(sizes), SEGMENTS: segments(1, len(offsets), 0, 0)},
-        )
-        return self._result(made, name)
+        properties: dict[str, Attribute] = {
+            "sizes": index_array(sizes), SEGMENTS: segments(1, len(offsets), 0, 0)
+        }
+        operands = [source, *map(self.index, offsets)]
+        return self._result(SubviewOp, operands, subview_type(source.type, sizes), properties, name)
 
     def load(self, view: SSAValue, tile: SSAValue) -> Operation:
         """Append ``pto.tload``: partition view to tile."""
-        return self.add(
-            TloadOp.create(operands=[view, tile], properties={SEGMENTS: segments(1, 1, 0, 0, 0, 0)})
-        )
+        return self.made(TloadOp, (view, tile), (), {SEGMENTS: segments(1, 1, 0, 0, 0, 0)})
 
     def store(self, tile: SSAValue, view: SSAValue, atomic: bool = False) -> Operation:
         """Append ``pto.tstore``: tile to partition view, adding to memory when ``atomic``."""
         properties: dict[str, Attribute] = {SEGMENTS: segments(1, 1, 0, 0)}
         if atomic:
             properties["atomicType"] = word("atomic_type", "atomic_add")
-        return self.add(TstoreOp.create(operands=[tile, view], properties=properties))
+        return self.made(TstoreOp, (tile, view), (), properties)
 
     def move(self, src: SSAValue, dst: SSAValue) -> Operation:
         """Append ``pto.tmov``: tile to tile."""
-        return self.add(TmovOp.create(operands=[src, dst], properties={SEGMENTS: segments(1, 1, 0, 0)}))
+        return self.made(TmovOp, (src, dst), (), {SEGMENTS: segments(1, 1, 0, 0)})
 
     def barrier(self, pipe: str = "PIPE_ALL") -> Operation:
         """Append ``pto.barrier``."""
@@ -331,11 +333,19 @@ class PtoBuilder:
     def _nested(self, block: Block) -> PtoBuilder:
         return PtoBuilder(block, self.constants, self.location)
 
-    def _result(self, op: Operation, name: str | None) -> SSAValue:
-        self.add(op)
+    def _result(
+        self,
+        cls: type[Operation],
+        operands: Sequence[SSAValue],
+        type_: Attribute,
+        properties: dict[str, Attribute],
+        name: str | None,
+    ) -> SSAValue:
+        """Append a new operation of one result, and return that."""
+        result = self.made(cls, operands, (type_,), properties).results[0]
         if name is not None:
-            op.results[0].name_hint = name
-        return op.results[0]
+            name_value(result, name)
+        return result
 
 
 @dataclass

@@ -83,11 +83,8 @@ class Layout(NamedTuple):
     outs: tuple[int, ...]
     names: tuple[str, ...]
     sizes: tuple[int, ...]
-
-    @property
-    def in_order(self) -> bool:
-        """True when the text's order is the generic form's."""
-        return self.ins + self.outs == tuple(range(len(self.names)))
+    #: The text's order is the generic form's.
+    in_order: bool
 
 
 Check = Callable[["DpsOp"], None]
@@ -140,14 +137,10 @@ def _layouts(
         absent = {name for name, there in zip(optional, choice, strict=True) if not there}
         names = tuple(name for name in order if name not in absent)
         place = {name: i for i, name in enumerate(names)}
-        made.append(
-            Layout(
-                tuple(place[s.name] for s in ins if s.name in place),
-                tuple(place[s.name] for s in outs if s.name in place),
-                names,
-                tuple(int(name in place) for name in order),
-            )
-        )
+        first = tuple(place[s.name] for s in ins if s.name in place)
+        last = tuple(place[s.name] for s in outs if s.name in place)
+        sizes = tuple(int(name in place) for name in order)
+        made.append(Layout(first, last, names, sizes, first + last == tuple(range(len(names)))))
     return made
 
 
@@ -224,7 +217,10 @@ class DpsOp(PtoOp):
     @classmethod
     def layout_of(cls, ins: int, outs: int) -> Layout | None:
         """Return the layout with that many operands in each list, or None."""
-        return next((x for x in cls.LAYOUTS if len(x.ins) == ins and len(x.outs) == outs), None)
+        for layout in cls.LAYOUTS:
+            if len(layout.ins) == ins and len(layout.outs) == outs:
+                return layout
+        return None
 
     def verify_(self) -> None:
         if self.ROW.check is not None:

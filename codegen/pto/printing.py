@@ -78,19 +78,18 @@ class PtoPrinter(Printer):
 
     def _print_filled(self, op: Operation, form: _Form) -> None:
         """Print an operation from the text of its form."""
-        names = [self.name_of(r) for r in op.results]
-        start = ", ".join(names) + " = " if names else ""
-        operands = op._operands
-        text = form.text % tuple([self.name_of(operands[i]) for i in form.places])
+        start = ", ".join([self.name_of(r) for r in op.results]) + " = " if op.results else ""
+        operands, named, name_of = op._operands, self._names, self.name_of
+        values = [operands[i] for i in form.places] if form.mixed else operands
+        text = form.text % tuple([named.get(id(v)) or name_of(v) for v in values])
         self.print_string(f"{start}{text}{self._location(op)}")
 
     def _location(self, op: Operation) -> str:
         """Return what stands behind an operation; neighbours mostly share it."""
         location = op.location
-        if not self.locations or isinstance(location, UnknownLoc):
-            return ""
         if self._place[0] is not location:
-            self._place = (location, _location_text(location))
+            known = self.locations and not isinstance(location, UnknownLoc)
+            self._place = (location, _location_text(location) if known else "")
         return self._place[1]
 
 
@@ -103,11 +102,12 @@ def _print_plain(printer: Printer, op: Operation) -> None:
 class _Form(NamedTuple):
     """The text of operations that differ in the names of their values only.
 
-    ``text`` has ``%s`` where an operand is named, ``places`` says which.
+    ``text`` has ``%s`` where an operand is named, ``places`` says which; ``mixed``: not simply all in order.
     """
 
     text: str
     places: Sequence[int]
+    mixed: bool
 
 
 class _Recorder(PtoPrinter):
@@ -159,7 +159,8 @@ def _recorded(op: Operation) -> _Form | None:
         pieces.append(text[start:end].replace("%", "%%"))
         start = end
     pieces.append(text[start:].replace("%", "%%"))
-    return None if "\n" in text else _Form("%s".join(pieces), tuple(places))
+    mixed = places != list(range(len(op._operands)))
+    return None if "\n" in text else _Form("%s".join(pieces), tuple(places), mixed)
 
 
 def _location_text(location: LocationAttr) -> str:

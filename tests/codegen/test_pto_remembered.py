@@ -11,8 +11,11 @@ from tilegg import lower, parse
 from tilegg.codegen.emit import build_module
 from tilegg.codegen.pto import printing
 from tilegg.codegen.pto.api import OPS, parse_pto, print_pto, verify_module
+from tilegg.codegen.pto.making import append, make
 from tilegg.ir.diagnostics import TileggError
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp, i64
+from xdsl.ir import Block
 
 sys.path.insert(0, str(Path(__file__).parent))
 from emit_kernels import KERNELS
@@ -83,3 +86,22 @@ def test_classes_whose_checks_ask_for_the_place_say_so() -> None:
         checks = [vars(c)["verify_own"] for c in cls.__mro__ if "verify_own" in vars(c)][:1]
         asks = any(word in inspect.getsource(check) for check in checks for word in PLACES)
         assert asks == cls.PLACED, name
+
+
+def test_operations_made_cheaply_are_those_the_library_makes() -> None:
+    block = Block(arg_types=[i64, i64])
+    a, b = block.args
+    properties = {"overflowFlags": arith.IntegerOverflowAttr("none")}
+    for cls, given in ((arith.AddiOp, {}), (arith.AddiOp, properties), (arith.MinSIOp, {}), (arith.ShRSIOp, {})):
+        wanted = cls.create(operands=[a, b], result_types=[i64], properties=given)
+        made = make(cls, (a, b), (i64,), dict(given), wanted.location)
+        ours, theirs = vars(made), vars(wanted)
+        assert {k: ours.get(k, getattr(cls, k, None)) for k in theirs if k not in ("_operand_uses", "results")} == {
+            k: v for k, v in theirs.items() if k not in ("_operand_uses", "results")
+        }
+        assert [(r.type, r.op, r.index) for r in made.results] == [(i64, made, 0)]
+        assert [u.operation for u in a.uses] == [made] + [u.operation for u in a.uses][1:]
+        append(block, made)
+        assert block.last_op is made and made.parent is block
+    assert len(list(block.ops)) == 4 and list(reversed(block.ops)) == list(block.ops)[::-1]
+    block.verify()
