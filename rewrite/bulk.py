@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-WIDTH = 20  # numbers that a row can have
+WIDTH = 28  # numbers that a row can have
 OFTEN = 8  # rows of a shape before it gets a rule
 TABLE = "rows"
 RULESET = "moving"
-_NUMBER = re.compile(r"(?<![\w])-?\d+")
+_PADDING = [["0"] * (WIDTH - count) for count in range(WIDTH + 1)]
+_NUMBER = re.compile(r"(?<![\w])(-?\d+)")
 
 
 def schema() -> list[str]:
@@ -25,7 +26,8 @@ def schema() -> list[str]:
 
 def shape_of(row: str) -> tuple[str, list[str]]:
     """Return a row's text with its numbers left out, and the numbers."""
-    return _NUMBER.sub("#", row), _NUMBER.findall(row)
+    parts = _NUMBER.split(row)
+    return "#".join(parts[::2]), parts[1::2]
 
 
 def rule_of(shape: str, number: int) -> str:
@@ -50,13 +52,14 @@ class Movers:
         self._seen: dict[str, int] = {}
         self.wanted: list[str] = []
 
-    def divide(self, rows: Iterable[str]) -> tuple[list[str], list[list[str]]]:
-        """Divide rows into those that no rule moves, as they are, and the others, as cells of the common table."""
-        alone, together = list[str](), list[list[str]]()
+    def divide(self, rows: Iterable[str]) -> tuple[list[str], list[str]]:
+        """Divide rows into those that no rule moves, as they are, and the others, as lines of the common table."""
+        alone, together = list[str](), list[str]()
         for row in rows:
             shape, numbers = shape_of(row)
-            if shape in self._numbers:
-                together.append([str(self._numbers[shape]), *numbers, *["0"] * (WIDTH - len(numbers))])
+            number = self._numbers.get(shape)
+            if number is not None:
+                together.append("\t".join([str(number), *numbers, *_PADDING[len(numbers)]]))
                 continue
             alone.append(row)
             self._seen[shape] = count = self._seen.get(shape, 0) + 1
@@ -90,11 +93,11 @@ class MemoryFile:
         self._process = os.getpid()
         self._file = os.fdopen(os.memfd_create(TABLE), "wb", buffering=0)
 
-    def write(self, rows: Iterable[Sequence[str]]) -> str:
+    def write(self, lines: Iterable[str]) -> str:
         """Replace the contents by rows, cells separated by tabs; return the path to read them from."""
         if self._process != os.getpid():
             self._open()
         self._file.seek(0)
         self._file.truncate()
-        self._file.write("".join(["\t".join(row) + "\n" for row in rows]).encode())
+        self._file.write("".join([f"{line}\n" for line in lines]).encode())
         return f"/proc/self/fd/{self._file.fileno()}"

@@ -9,7 +9,7 @@ egglog 13.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -40,6 +40,7 @@ from .native import bindings
 PIECE = 40  # statements per parsed text
 ROUNDS = 4  # rule rounds between two looks at the budget
 RENEWED = 1000  # regions of one e-graph
+MOST_NUMBERS = 10_000  # integers kept as they were read
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,8 @@ class Engine:
 
     def _fresh(self) -> None:
         self._egraph = self._bindings.EGraph()
+        self._classes = _Read(_class_number)
+        self._readers = {"i64": _Read(self._egraph.value_to_i64)}
         self._uses = 0
         self._tables: set[str] = set()
         self._operations = ruled()
@@ -193,7 +196,8 @@ class Engine:
         command = self._schedule(phase)
         for rounds in range(ROUNDS, budget.rounds + ROUNDS, ROUNDS):
             (output,) = self._egraph.run_program(*command)
-            if not getattr(output, "report").updated:  # noqa: B009  (a union type in the stubs)
+            # Of the rounds of one command the last tells: each of them looks only at what the one before changed.
+            if not getattr(output, "report").iterations[-1].rule_set_report.changed:  # noqa: B009  (a union type in the stubs)
                 return Outcome("saturated", rounds)
             if self.size() > budget.nodes:
                 return Outcome(f"stopped at the node limit {budget.nodes}", rounds)
@@ -229,20 +233,37 @@ class Engine:
         return out
 
     def _decode(self, function: Any) -> list[tuple[int, ...]]:
-        sorts = [*function.input_sorts, function.output_sort]
-        number = self._egraph.value_to_i64
-        readers = [number if s == "i64" else _class_number for s in sorts]
-        last = readers.pop()
-        return [(*(read(v) for read, v in zip(readers, row.inputs)), last(row.output)) for row in function.rows]
+        rows = function.rows
+        columns = [
+            map(self._readers.get(sort, self._classes).__getitem__, column)
+            for sort, column in zip(function.input_sorts, zip(*[row.inputs for row in rows]))
+        ]
+        last = self._readers.get(function.output_sort, self._classes)
+        return list(zip(*columns, map(last.__getitem__, [row.output for row in rows])))
 
     def reset(self) -> None:
         """Empty the tables. After many regions the e-graph is made anew, for its numbers of e-classes only grow."""
         self._uses += 1
         self._active.clear()
+        self._classes.clear()
+        if len(self._readers["i64"]) > MOST_NUMBERS:
+            self._readers["i64"].clear()
         if self._uses >= RENEWED:
             self._fresh()
         else:
             self._egraph.run_program(*self._empty)
+
+
+class _Read(dict[Any, int]):
+    """Cells of tables read as numbers, each once."""
+
+    def __init__(self, read: Callable[[Any], int]) -> None:
+        super().__init__()
+        self._read = read
+
+    def __missing__(self, cell: Any) -> int:
+        made = self[cell] = self._read(cell)
+        return made
 
 
 def _class_number(value: Any) -> int:

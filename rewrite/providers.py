@@ -143,14 +143,17 @@ def has_windows(region: Region) -> bool:
 WINDOW_TABLES = frozenset({"val", "Lit"} | {constructor(n) for n in _MOVED | {"tile.slice"}})
 
 
-def window_rows(region: Region, rows: Rows) -> list[str]:
-    """Return the rows of ``windows`` and its like: fully valid tiles of which the e-graph reads several windows."""
+def window_rows(region: Region, rows: Rows, kept: dict[int, str] | None = None) -> list[str]:
+    """Return the rows of ``windows`` and its like: fully valid tiles of which the e-graph reads several windows.
+
+    ``kept``: see :class:`Names`.
+    """
     slices = rows.get("tile_slice", [])
     seen: dict[int, set[tuple[int, ...]]] = {}
     for row in slices:
         seen.setdefault(row[-2], set()).add(row[1:-2])
     several = {c for c, found in seen.items() if len(found) > 1}
-    texts = Names(region, rows)
+    texts = Names(region, rows, kept)
     out: list[str] = []
     columns: dict[str, list[Window]] = {}
     for c in sorted(several, key=lambda c: texts.of(c) or ""):
@@ -162,9 +165,13 @@ def window_rows(region: Region, rows: Rows) -> list[str]:
 
 
 class Names:
-    """Text for the classes of an e-graph: the program's values, and terms of them for classes that rules made."""
+    """Text for the classes of an e-graph: the program's values, and terms of them for classes that rules made.
 
-    def __init__(self, region: Region, rows: Rows) -> None:
+    ``kept`` holds the terms by class and is added to: a class with several is named the same way at every look.
+    """
+
+    def __init__(self, region: Region, rows: Rows, kept: dict[int, str] | None = None) -> None:
+        self._kept = {} if kept is None else kept
         values = [*region.leaves, *(op.result for op in region.ops)]
         self._text: dict[int, str] = {}
         self._type: dict[int, TileType] = {}
@@ -179,12 +186,15 @@ class Names:
 
     def of(self, c: int, depth: int = 8) -> str | None:
         """Return the text of a class, ``None`` where it would be deep."""
+        if c not in self._text and c in self._kept:
+            self._text[c] = self._kept[c]
         if c not in self._text and c in self._open and depth:
             name, row = self._open[c]
             count = len(signature(_decls()[name]))
             children = [self.of(k, depth - 1) for k in row[count:-1]]
             if None not in children:
-                self._text[c] = f"({name} {' '.join([*map(str, row[:count]), *children])})"  # type: ignore[list-item]
+                text = f"({name} {' '.join([*map(str, row[:count]), *children])})"  # type: ignore[list-item]
+                self._text[c] = self._kept[c] = text
         return self._text.get(c)
 
     def type_of(self, c: int) -> TileType | None:

@@ -17,7 +17,7 @@ from ..ir.ops._result import mask_of
 from ..ir.program import Const, Operand, Value, index
 from ..ir.types import TileType, tile
 from ..rules.check import code_condition, code_variables, roles, saturations_fit
-from ..rules.check_dims import made_up_lists
+from ..rules.check_dims import OF_A_ROW, made_up_lists, window_rows
 from ..rules.check_draw import sides_of
 from ..rules.check_eval import Assignment, Role, attributes, operations_of
 from ..rules.computed import COMPUTED, asked
@@ -97,7 +97,7 @@ class _Instance:
             case "saturation":
                 return rng.randrange(len(CODE_SATURATIONS))
             case "rest":
-                return rng.randrange(6)
+                return rng.randrange(OF_A_ROW)
             case _:
                 return 0
 
@@ -177,8 +177,10 @@ class _Instance:
         return CODE_DTYPES[codes[0]] if codes and isinstance(codes[0], int) and c.relation == "fits" else None
 
     def _type(self, v: Var, dtype: DType) -> TileType:
-        rows, cols = self.base.shape
-        shape: tuple[Any, ...] = {"row": (rows, 1), "col": (1, cols)}.get(self.sides.get(v, ""), (rows, cols))
+        rows, cols = self.m.kind.shape
+        shape: tuple[Any, ...] = {"row": (window_rows(self.codes, rows), 1), "col": (1, cols)}.get(
+            self.sides.get(v, ""), (rows, cols)
+        )
         valid = None
         if self.base.valid is not None:
             valid = tuple(min(n, most) for n, most in zip(self.base.valid, shape))

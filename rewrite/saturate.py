@@ -120,8 +120,9 @@ def _normalise(eng: Engine, region: Region, budget: Budget) -> Outcome:
     """Run the rules, and again while providers find new rows in what the rules made."""
     outcome = eng.run("normalise", budget)
     known: set[str] = set()
+    names: dict[int, str] = {}
     for _ in range(_ROUNDS if has_windows(region) else 0):
-        more = [r for r in window_rows(region, eng.rows(WINDOW_TABLES)) if r not in known]
+        more = [r for r in window_rows(region, eng.rows(WINDOW_TABLES), names) if r not in known]
         if not more or outcome.stopped != "saturated":
             break
         known.update(more)

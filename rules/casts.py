@@ -107,6 +107,15 @@ _twice(
 )  # fmt: skip
 
 rule(
+    "cast.mode.irrelevant-widening",
+    lhs=cast(x, a, b, m, s),
+    rhs=cast(x, a, b, _RINT, 0),
+    when=[widens(a, b), is_float(b), keeps_infinity(b, s)],
+    contract="exact",
+    reason="every value of the first dtype is one of the second, also where nothing is known of the operand",
+)
+
+rule(
     "cast.mode.irrelevant-integer",
     lhs=cast(x, a, b, m, s),
     rhs=cast(x, a, b, _RINT, 1),

@@ -28,7 +28,7 @@ from .check_bound import bound_failures, operand_of
 from .check_choices import OTHER_CHOICES
 from .check_conditions import LITERAL_CONDITIONS, VALUE_CONDITIONS, codes_of, value_condition
 from .check_contracted import contracted_failures
-from .check_dims import AS_BEFORE, IN_ONE_ROW, OF_A_ROW, reduces
+from .check_dims import AS_BEFORE, IN_ONE_ROW, OF_A_ROW, OF_SOME_ROWS, reduces
 from .check_draw import aim, sides_of
 from .check_eval import (
     Assignment,
@@ -227,6 +227,7 @@ NUMERIC = tuple(DTYPE_CODES[name] for name, d in DTYPES.items() if d.is_numeric)
 def draw_codes(rule: Rule, rng: np.random.Generator) -> Assignment:
     """Draw dtypes, modes and saturations for a rule's variables; shapes are all the same one."""
     out: Assignment = {}
+    whole = {a for c in rule.when if c.relation in ("tall", "beside") for a in c.args}
     for v in code_variables(rule):
         match v.kind:
             case "dtype":
@@ -236,7 +237,7 @@ def draw_codes(rule: Rule, rng: np.random.Generator) -> Assignment:
             case "saturation":
                 out[v] = int(rng.integers(len(CODE_SATURATIONS)))
             case "rest":
-                out[v] = int(rng.integers(6))
+                out[v] = int(rng.integers(OF_SOME_ROWS if v in whole else OF_A_ROW))
             case _:
                 out[v] = 0
     for c in rule.when:

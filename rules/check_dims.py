@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _ROWS = 8
 #: Seeds of reshapes: to one row, and to the shape of the instance's tiles again.
 IN_ONE_ROW, AS_BEFORE = 0, -2
-#: Seeds from here on are of windows that have one row.
-OF_A_ROW = 8
+#: Seeds from here on are of windows that have half of the rows, and then one row.
+OF_SOME_ROWS, OF_A_ROW = 6, 8
 #: The tile of an instance that has only numbers.
 _ANY = tile((1, 16), FP32)
 #: Parameters that take one value per row or per column.
@@ -43,8 +43,9 @@ def fill_lists(
 def made_up_lists(decl: OpDecl, seed: int, rows: int, cols: int) -> dict[str, tuple[int, ...]]:
     """Return dims for the list operands of an operation on a tile of ``rows`` by ``cols``, by parameter name."""
     if decl.name == "tile.slice":
-        half = max(cols // 2, 1)
-        return {"shape": (1 if seed >= OF_A_ROW else rows, half), "offset": (0, (cols - half) * (seed % 2))}
+        half, some = max(cols // 2, 1), max(rows // 2, 1)
+        height = 1 if seed >= OF_A_ROW else some if seed >= OF_SOME_ROWS else rows
+        return {"shape": (height, half), "offset": (rows - some if height == some else 0, (cols - half) * (seed % 2))}
     if decl.name == "tile.reshape":
         if seed == AS_BEFORE:
             return {"shape": (rows, cols)}
@@ -95,7 +96,15 @@ def _leaves(p: Any) -> list[Var]:
     return [v for c in p.children for v in _leaves(c)] if p.op in OPS and p.op != "tile.reshape" else []
 
 
-def in_rows(values: dict[Var, Valued], sides: Mapping[Var, str], rng: np.random.Generator) -> dict[Var, Valued]:
+def window_rows(codes: Mapping[Var, int], rows: int) -> int:
+    """Return how many rows of a tile the windows of an instance have, which vectors with a value per row must have."""
+    some = any(v.kind == "rest" and OF_SOME_ROWS <= code < OF_A_ROW for v, code in codes.items())
+    return rows // 2 if some else rows
+
+
+def in_rows(
+    values: dict[Var, Valued], sides: Mapping[Var, str], codes: Mapping[Var, int], rng: np.random.Generator
+) -> dict[Var, Valued]:
     """Return the values as tiles of several rows, those of ``sides`` with one value per row or column.
 
     Every other instance has zeros in the first row and column, so that zeros meet: of either sign, by the variable.
@@ -111,7 +120,7 @@ def in_rows(values: dict[Var, Valued], sides: Mapping[Var, str], rng: np.random.
         if not cols:
             raise Unfit
         flat = value.data.reshape(-1)[: _ROWS * cols]
-        shape = {"row": (_ROWS, 1), "col": (1, cols)}.get(sides.get(v, ""), (_ROWS, cols))
+        shape = {"row": (window_rows(codes, _ROWS), 1), "col": (1, cols)}.get(sides.get(v, ""), (_ROWS, cols))
         array = flat[: shape[0] * shape[1]].reshape(shape).copy()
         if zeros and value.dtype.is_float:
             array[0, 0] = array[-1, 0] = array[0, -1] = encode(np.array([rng.choice([0.0, -0.0])]), value.dtype)[0]

@@ -26,7 +26,7 @@ def aim(rule: Rule, codes: Assignment, values: dict[Var, Valued], rng: np.random
         elif c.relation in ("index", "positive"):
             aimed |= _integers(c, values, rng, in_several)
     if in_several:
-        values.update(in_rows(values, sides, rng))
+        values.update(in_rows(values, sides, codes, rng))
     return aimed or in_several
 
 
