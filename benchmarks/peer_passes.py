@@ -1,10 +1,13 @@
 """Run by the interpreter of the field's own compiler (the public package ``pypto``): its passes on program texts.
 
-Standard input is JSON ``{"arch": "a5"|"a2a3", "runs": N, "programs": {name: [text, ...]}}``; of several texts of one
-program, the first that its reader takes is used. Standard output is JSON ``{"version", "import", "programs": {name:
-{"used": which text, "cast_text": the program after composites and casts are lowered, "first": text to assembly for the
-first time in a fresh process after the import, "warm": the best of N more, "error"}}}``. Times are pairs of processor
-and wall milliseconds.
+    python peer_passes.py ARCH [--once]
+
+Standard input is a question per line, standard output an answer per line, both JSON. The first answer is
+``{"version"}``. A question ``{"texts": [...]}`` holds several texts of one program: of those, the first that the
+reader takes is used; the answer is ``{"used": which text, "cast_text": the program after composites and casts are
+lowered, "error"}``. A question ``{"text", "runs"}`` asks for the time from text to assembly; the answer is ``{"warm":
+the best of the runs as processor and wall milliseconds}`` or ``{"error"}``. With ``--once``, standard input is a
+text, which is taken to assembly, and nothing is answered.
 
 Nothing of tilegg is imported here.
 """
@@ -12,25 +15,17 @@ Nothing of tilegg is imported here.
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from typing import Any
 
+import pypto
+import pypto.language as pl
+from pypto import backend, codegen, ir, passes
+from pypto.backend import BackendType
+from pypto.ir import OptimizationStrategy, PassManager
+from pypto.ir.printer import python_print
 
-def clocks() -> tuple[float, float]:
-    """Return processor and wall milliseconds."""
-    return time.process_time() * 1e3, time.perf_counter() * 1e3
-
-
-_START = time.perf_counter() * 1e3
-import pypto.language as pl  # noqa: E402
-from pypto import backend, codegen, ir, passes  # noqa: E402
-from pypto.backend import BackendType  # noqa: E402
-from pypto.ir import OptimizationStrategy, PassManager  # noqa: E402
-from pypto.ir.printer import python_print  # noqa: E402
-
-IMPORT = (clocks()[0], clocks()[1] - _START)
 BACKENDS = {"a5": BackendType.Ascend950, "a2a3": BackendType.Ascend910B}
 
 
@@ -55,55 +50,36 @@ def to_assembly(text: str) -> int:
 
 
 def timed(text: str) -> tuple[float, float]:
-    start = clocks()
+    used, start = time.process_time(), time.perf_counter()
     to_assembly(text)
-    end = clocks()
-    return end[0] - start[0], end[1] - start[1]
+    return (time.process_time() - used) * 1e3, (time.perf_counter() - start) * 1e3
 
 
-def first(text: str) -> tuple[float, ...]:
-    """Return the time of the first run, in a process that has imported the package and done nothing else."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.write(write, " ".join(map(repr, timed(text))).encode())
-        finally:
-            os._exit(0)
-    os.close(write)
-    said = os.read(read, 256).decode()
-    os.close(read)
-    os.waitpid(child, 0)
-    return tuple(map(float, said.split()))
-
-
-def measured(texts: list[str], runs: int) -> dict[str, Any]:
+def answer(question: dict[str, Any]) -> dict[str, Any]:
     problem = ""
-    for used, text in enumerate(texts):
+    if "text" in question:
         try:
-            cast_text = lowered_text(text)
-        except Exception as e:  # its reader raises many kinds
-            problem = problem or first_line(e)
-            continue
-        found: dict[str, Any] = {"used": used, "cast_text": cast_text, "error": problem}
+            return {"warm": [min(t) for t in zip(*(timed(question["text"]) for _ in range(question["runs"])))]}
+        except Exception as e:  # its passes raise many kinds
+            return {"error": first_line(e)}
+    for used, text in enumerate(question["texts"]):
         try:
-            found["first"] = first(text)
-            found["warm"] = [min(t) for t in zip(*(timed(text) for _ in range(runs)))]
+            return {"used": used, "cast_text": lowered_text(text), "error": problem}
         except Exception as e:
-            found["error"] = first_line(e)
-        return found
+            problem = problem or first_line(e)
     return {"error": problem}
 
 
 def main() -> None:
-    asked = json.load(sys.stdin)
-    backend.set_backend_type(BACKENDS[asked["arch"]])
+    backend.set_backend_type(BACKENDS[sys.argv[1]])
+    if "--once" in sys.argv:
+        to_assembly(sys.stdin.read())
+        return
+    # What the package prints must not stand among the answers.
     out, sys.stdout = sys.stdout, sys.stderr
-    programs = {name: measured(texts, asked["runs"]) for name, texts in asked["programs"].items()}
-    import pypto
-
-    version = getattr(pypto, "__version__", "unknown")
-    json.dump({"version": version, "import": IMPORT, "programs": programs}, out)
+    print(json.dumps({"version": getattr(pypto, "__version__", "unknown")}), file=out, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line))), file=out, flush=True)
 
 
 if __name__ == "__main__":
