@@ -137,6 +137,11 @@ def _same(a: Any, b: Any) -> bool:
     return a is b or (type(a) is type(b) and bool(a == b))
 
 
+#: What rules gave for operations on tiles alone, by the numbers of declaration and types, which each entry keeps alive.
+_GIVEN: dict[tuple[int, ...], tuple[tuple[Type, ...], object]] = {}
+_REMEMBERED = 20_000
+
+
 def result_types(
     decl: OpDecl, operands: tuple[Operand, ...], attrs: Mapping[str, Any], span: Span | None = None
 ) -> tuple[Type, ...] | None:
@@ -144,8 +149,35 @@ def result_types(
 
     ``None`` means that an operand's type is unknown, so nothing is inferred. Raises the rule's diagnostics.
     """
-    if not _known(operands):
-        return None
+    types = None if attrs else _tiles(operands)
+    if types is None:
+        return _result_types(decl, operands, attrs, span) if _known(operands) else None
+    key = (id(decl), *map(id, types))
+    known = _GIVEN.get(key)
+    if known is None:
+        given = _result_types(decl, operands, attrs, span)
+        if len(_GIVEN) >= _REMEMBERED:
+            _GIVEN.clear()
+        known = _GIVEN[key] = (given, (decl, types))
+    return known[0]
+
+
+def _tiles(operands: tuple[Operand, ...]) -> list[TileType | None] | None:
+    """Return the types of operands that are all tiles, or left out; ``None`` when one is anything else."""
+    types: list[TileType | None] = []
+    for o in operands:
+        if o is None:
+            types.append(None)
+        elif o.__class__ is Value and o.type.__class__ is TileType:
+            types.append(o.type)
+        else:
+            return None
+    return types
+
+
+def _result_types(
+    decl: OpDecl, operands: tuple[Operand, ...], attrs: Mapping[str, Any], span: Span | None
+) -> tuple[Type, ...]:
     try:
         result = decl.result(Call(decl, operands, attrs, span))
     except TileggError:

@@ -222,10 +222,10 @@ def op(
     """Declare an operation.
 
     ``name``: namespace and operation, as in the text after the ``pl`` prefix (``tile.add``); ``result``: the
-    rule from a :class:`Call` to the result type (``None``: no result), which also checks operands; ``family``:
-    heading in the documentation; ``pto``: assembler mnemonic; ``unified``: the short spelling ``pl.<unified>``;
-    ``effect``: none, read, write or alloc; ``raw``: the body sees tiles with their padding
-    (:class:`~tilegg.ir.interp.TileArray`) instead of valid regions; ``target_defined``: what the hardware
+    rule from a :class:`Call` to the result type (``None``: no result), which also checks operands and asks of tiles
+    for their types only; ``family``: heading in the documentation; ``pto``: assembler mnemonic; ``unified``: the
+    short spelling ``pl.<unified>``; ``effect``: none, read, write or alloc; ``raw``: the body sees tiles with
+    their padding (:class:`~tilegg.ir.interp.TileArray`) instead of valid regions; ``target_defined``: what the hardware
     documents leave open, so that no rule may depend on it; ``placement``: which core of a mixed kernel runs it,
     where its operands do not tell; ``inout``: the operand whose storage the instruction overwrites with the result
     (the language's value stays: a copy is due wherever it is read later); ``composite``: no instruction of any
@@ -264,20 +264,21 @@ def _read_signature(fn: Callable[..., Any]) -> tuple[tuple[OpParam, ...], bool]:
     return tuple(params), wants_env
 
 
+#: Types that values of a kind have; windows are tensors of their own.
+_TYPES_OF: dict[Kind, tuple[type, ...]] = {
+    Kind.TILE: (TileType,),
+    Kind.SCRATCH: (TileType,),
+    Kind.TENSOR: (TensorType,),
+    Kind.WINDOW: (TensorType,),
+    Kind.ARRAY: (TileType, TensorType),
+    Kind.SCALAR: (ScalarType,),
+    Kind.POINTER: (PtrType,),
+    Kind.ANY: (object,),
+}
+
+
 def kind_accepts(kind: Kind, t: Type) -> bool:
     """Return whether a value of type ``t`` can stand for an operand of this kind."""
-    match kind:
-        case Kind.TILE | Kind.SCRATCH:
-            return isinstance(t, TileType)
-        case Kind.TENSOR:
-            return isinstance(t, TensorType)
-        case Kind.WINDOW:
-            return isinstance(t, TensorType) and t.is_window
-        case Kind.ARRAY:
-            return isinstance(t, TileType | TensorType)
-        case Kind.SCALAR:
-            return isinstance(t, ScalarType)
-        case Kind.POINTER:
-            return isinstance(t, PtrType)
-        case _:
-            return kind is Kind.ANY
+    if not isinstance(t, _TYPES_OF.get(kind, ())):
+        return False
+    return kind is not Kind.WINDOW or (isinstance(t, TensorType) and t.is_window)

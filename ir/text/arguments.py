@@ -54,7 +54,6 @@ class Arguments(Expressions):
             args = args[: plan.positional]
         operands: list[Operand] = [None] * plan.operands
         attrs: dict[str, Any] = {}
-        seen: set[str] | None = None
         known = len(ready)
         i = 0
         for place, arg in enumerate(args):
@@ -66,7 +65,7 @@ class Arguments(Expressions):
             self._take(plan, slot, arg, ready[place] if place < known else _MISSING, operands, attrs)
             i += 1
         if node.keywords or i < plan.enough:
-            seen = {s.param.name for s in slots[:i]}
+            seen = set(plan.names[:i])
             for kw in node.keywords:
                 self._keyword(plan, kw, node, seen, operands, attrs)
             for slot in plan.required:

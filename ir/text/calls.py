@@ -27,6 +27,12 @@ _MISPLACED = {
     "pl.while_": "loops are written: for (x,) in pl.while_(init_values=(x0,)):",
 }
 
+#: Calls that are no operations.
+_SPECIAL = frozenset(
+    ("pl.const", "min", "max", "float", "pl.dynamic", *_MISPLACED)
+    + tuple(f"{prefix}{kind}" for prefix in ("", "pl.") for kind in ("parallel", "unroll", "pipeline"))
+)
+
 #: Unified spellings that take their scalar first, too: the operation on the tile and the scalar that means it.
 _FIRST_SCALAR = {
     "add": "tile.adds", "sub": "tile.subs", "mul": "tile.muls", "div": "tile.rdivs", "maximum": "tile.maximums",
@@ -80,6 +86,8 @@ class Calls(Arguments):
         return self._unknown(target, node, names, written, used)
 
     def _special(self, text: str, node: ast.Call) -> Any:
+        if text not in _SPECIAL:
+            return _MISSING
         if text == "pl.const":
             return self._const(node)
         if text in ("min", "max") and len(node.args) == 2 and not node.keywords:
@@ -174,16 +182,14 @@ class Calls(Arguments):
 
     def _leading(self, target: Target, node: ast.Call) -> tuple[Operand, ...]:
         """Evaluate the operands that decide which form is meant: at most the first two."""
-        out: list[Operand] = []
-        for i, arg in enumerate(node.args[:2]):
-            if all(len(p.slots) > i and p.slots[i].index >= 0 for p in target.plans):
-                out.append(self.argument(target.text, arg))
-            else:
-                break
-        return tuple(out)
+        return tuple([self.argument(target.text, arg) for arg in node.args[: target.leading]])
 
     def _fits(self, plan: Plan, ready: tuple[Operand, ...]) -> bool:
         for slot, operand in zip(plan.slots, ready):
+            if operand.__class__ is Value:
+                if not kind_accepts(slot.param.kind, operand.type):
+                    return False
+                continue
             kind, t = slot.param.kind, type_of(operand)
             if isinstance(operand, Verbatim) or (operand is None and not slot.param.required):
                 continue
@@ -335,6 +341,8 @@ def _scalar_and_tile(node: ast.Call, ready: Sequence[Operand]) -> bool:
 
 def _leading_positional(target: Target, node: ast.Call) -> ast.Call:
     """Return the call with the operands that decide its form in front, should they stand as keywords."""
+    if len(node.args) > 1 or not node.keywords:
+        return node
     args, keywords = list(node.args), list(node.keywords)
     for i in range(len(args), 2):
         names = {p.slots[i].param.name for p in target.plans if len(p.slots) > i and p.slots[i].index >= 0}

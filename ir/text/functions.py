@@ -33,7 +33,7 @@ def decorator_of(module: Module, node: ast.FunctionDef | ast.ClassDef, roots: tu
     """Return the decorator that is one of ``roots`` or below it (``pl.jit.incore``)."""
     for d in node.decorator_list:
         name = module.dotted(d.func if isinstance(d, ast.Call) else d) or ""
-        if any(name == r or name.startswith(r + ".") for r in roots):
+        if name in roots or any(name.startswith(r + ".") for r in roots):
             return d
     return None
 

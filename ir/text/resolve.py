@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property, lru_cache
 
 from ..op import OPS, UNIFIED, Kind, OpDecl, OpParam
 from .source import did_you_mean
@@ -29,6 +29,8 @@ class Plan:
     required: tuple[Slot, ...]
     #: So many leading arguments hold every required one.
     enough: int
+    #: Names of the slots.
+    names: tuple[str, ...]
 
     @property
     def first(self) -> Kind:
@@ -50,6 +52,7 @@ def plan(name: str) -> Plan:
         len(at),
         tuple(s for s in slots if s.param.required),
         max((i + 1 for i, s in enumerate(slots) if s.param.required), default=0),
+        tuple(s.param.name for s in slots),
     )
 
 
@@ -62,6 +65,14 @@ class Target:
     unified: bool = False
     hint: str = ""
     namespaced: bool = field(default=False)
+
+    @cached_property
+    def leading(self) -> int:
+        """So many of the first two parameters are operands in every candidate."""
+        for i in range(2):
+            if not all(len(p.slots) > i and p.slots[i].index >= 0 for p in self.plans):
+                return i
+        return 2
 
 
 #: Short spellings whose full name differs by more than the namespace.
@@ -80,6 +91,12 @@ def resolve(text: str, hints: bool = True) -> Target:
 
     A unified spelling gives all candidates, to be chosen by operand kinds. With ``hints``, near misses are named.
     """
+    return _resolve(text, hints, len(OPS))
+
+
+@lru_cache(maxsize=4096)
+def _resolve(text: str, hints: bool, declared: int) -> Target:
+    """Resolve a name among the operations that are declared so far."""
     prefix, _, rest = text.partition(".")
     name = rest if prefix == "pl" else text
     if name in OPS:
