@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 
 from ..ir.diagnostics import Span, error
@@ -241,7 +242,7 @@ class Plan:
             lines = all(self.forms[n].line for n in (*tiles, *results) if n in self.forms)
             self._join([*tiles, *results] if lines else [])
             return
-        if ".row_expand" in s.name or ".col_expand" in s.name or s.name in _FIRST_ONLY:
+        if _takes_first(s.name):
             tiles = tiles[:1]
         self._join([*tiles, *results])
 
@@ -270,15 +271,28 @@ _RESHAPES = frozenset({"tile.reshape", "tile.transpose"})
 _FIRST_ONLY = frozenset({"tile.assemble", "tile.scatter", "tile.quant"})
 
 
+@cache
+def _takes_first(name: str) -> bool:
+    return ".row_expand" in name or ".col_expand" in name or name in _FIRST_ONLY
+
+
 def _tile_operands(s: Op) -> list[str]:
-    decl = OPS.get(s.name)
-    if decl is None:
+    places = _tile_places(s.name)
+    if places is None:
         return list(_names(s.operands))
-    return [
-        o.name
-        for p, o in zip(decl.operand_params, s.operands)
-        if p.kind in (Kind.TILE, Kind.ARRAY) and isinstance(o, Value) and isinstance(o.type, TileType)
-    ]
+    operands = s.operands
+    count = len(operands)
+    given = [operands[i] for i in places if i < count]
+    return [o.name for o in given if isinstance(o, Value) and isinstance(o.type, TileType)]
+
+
+@cache
+def _tile_places(name: str) -> tuple[int, ...] | None:
+    """Return which operands of an operation are tiles, scratch tiles aside; ``None`` when it is not declared."""
+    decl = OPS.get(name)
+    if decl is None:
+        return None
+    return tuple(i for i, p in enumerate(decl.operand_params) if p.kind in (Kind.TILE, Kind.ARRAY))
 
 
 def _names(operands: Iterable[Operand]) -> Iterator[str]:

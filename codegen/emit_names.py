@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..ir.program import For, Function, If, Op, Return, Statement, Value, While, Yield, flat_operands, walk
+from ..ir.program import For, Function, If, Op, Operand, Return, Statement, Value, While, Yield, walk
 from ..ir.types import Dim, ScalarType, TensorType, TileType, TupleType, Type
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -115,4 +115,14 @@ def _read(s: Statement) -> list[Value]:
             operands = (s.cond, *(c.init for c in s.carried))
         case If():
             operands = (s.cond,)
-    return [o for o in flat_operands(tuple(operands)) if o.__class__ is Value]
+    found: list[Value] = []
+    _values(operands, found)
+    return found
+
+
+def _values(operands: Sequence[Operand], found: list[Value]) -> None:
+    for o in operands:
+        if o.__class__ is Value:
+            found.append(o)
+        elif o.__class__ is tuple:
+            _values(o, found)

@@ -135,6 +135,8 @@ class State(Scopes):
     def valid_of(self, t: TileType, form: Form) -> tuple[Extent, Extent]:
         """Return the valid extents of the row-major view of a tile of this type."""
         *leading, last = t.valid_shape
+        if not form.column and len(leading) == 1:
+            return self.extent(leading[0]), self.extent(last)
         rows: Extent = 1
         for dim in leading:
             rows = self.mul(rows, self.extent(dim))

@@ -192,14 +192,6 @@ def segment_sizes(op: Operation) -> tuple[int, ...]:
     return tuple(int(n) for n in attr.get_values()) if isinstance(attr, DenseArrayBase) else ()
 
 
-def pattern(values: Sequence[SSAValue]) -> tuple[int, ...]:
-    """Return which of the values are the same, nothing when no two are."""
-    if len(values) < 2 or len(set(map(id, values))) == len(values):
-        return ()
-    order = list(dict.fromkeys(map(id, values)))
-    return tuple([-1 - order.index(id(v)) for v in values])
-
-
 def spelled(op: Operation) -> tuple[object, ...]:
     """Return names and numbers of an operation's properties and attributes."""
     properties, attributes = op.properties, op.attributes

@@ -6,13 +6,23 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import NamedTuple
 
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, ModuleOp, StringAttr, UnknownLoc
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    FileLineColLoc,
+    IntAttr,
+    LocationAttr,
+    ModuleOp,
+    StringAttr,
+    UnknownLoc,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove
 
 from ...ir.diagnostics import Span
-from .base import PtoOp, pattern, spelled
+from .base import PtoOp, spelled, type_text
+from .making import make
+from .types import _TextType
 
 #: Operations that print without their dialect's name, as the assembler does.
 _SHORT_NAMES = {"builtin.module": "module", "func.return": "return"}
@@ -40,6 +50,12 @@ class PtoPrinter(Printer):
         name = self.name_of(value)
         self.print_string(name)
         return name[1:]
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        if isinstance(attribute, _TextType):
+            self.print_string(type_text(attribute))
+        else:
+            super().print_attribute(attribute)
 
     def name_of(self, value: SSAValue) -> str:
         """Return the name of a value, ``%`` included: its hint, numbered from the second use, or a number."""
@@ -131,31 +147,37 @@ _REMEMBERED = 20_000
 
 def _form_of(op: Operation) -> _Form | None:
     """Return the form of an operation without regions; None when its text is no such form."""
-    operands, results = op._operands, op.results
-    types = [v._type for v in operands]
-    given = [r._type for r in results]
-    key = (op.__class__, *map(id, types), *pattern(operands), None, *map(id, given), *spelled(op))
+    types = [v._type for v in op._operands]
+    given = [r._type for r in op.results]
+    key = (op.__class__, *map(id, types), None, *map(id, given), *spelled(op))
     known = _FORMS.get(key)
     if known is None:
         if len(_FORMS) >= _REMEMBERED:
             _FORMS.clear()
-        kept = (types, given, *op.properties.values(), *op.attributes.values())
-        known = _FORMS[key] = (_recorded(op), kept)
+        like = None if op.successors else _like(op, types, given)
+        known = _FORMS[key] = (None if like is None else _recorded(like), (types, given, like))
     return known[0]
+
+
+def _like(op: Operation, types: Sequence[Attribute], results: Sequence[Attribute]) -> Operation:
+    """Return an operation that has all a form is known by, each operand a value of its own."""
+    operands = Block(arg_types=types).args
+    like = make(type(op), operands, results, dict(op.properties), UNKNOWN_LOC)
+    like.attributes = dict(op.attributes)
+    return like
 
 
 def _recorded(op: Operation) -> _Form | None:
     """Return the form that the class's own ``print`` gives."""
-    if type(op).print is Operation.print or op.successors or (isinstance(op, PtoOp) and op.needs_generic()):
+    if type(op).print is Operation.print or (isinstance(op, PtoOp) and op.needs_generic()):
         return None
     recorder = _Recorder()
     _print_plain(recorder, op)
     text, places, pieces, start = recorder.out.getvalue(), [], [], 0
     for end, value in recorder.named:
-        at = next((i for i, operand in enumerate(op._operands) if operand is value), None)
-        if at is None:
+        if value not in op._operands:
             return None
-        places.append(at)
+        places.append(op._operands.index(value))
         pieces.append(text[start:end].replace("%", "%%"))
         start = end
     pieces.append(text[start:].replace("%", "%%"))

@@ -13,8 +13,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...ir.diagnostics import Diagnostic, TileggError, error
 from .archchecks import branch, check_elements
-from .base import PtoOp, constant_attribute, pattern, spelled
+from .base import PtoOp, constant_attribute, spelled
 from .dps import DpsOp
+from .isolation import checks_of
 from .printing import span_of
 from .simt_scopes import MisplacedError
 
@@ -72,13 +73,16 @@ def _check_op(op: Operation, seen: _Seen) -> None:
     given: Sequence[int] | None = None
     try:
         operands = op._operands
+        numbers = [id(v) for v in operands]
         try:
-            known = [values[id(v)] for v in operands]
+            known = [values[n] for n in numbers]
         except KeyError:
             raise VerifyException(_undefined(operands, values)) from None
         if op._next_op is None or op.regions:
             _check_ends(op)
         if traits.alone and not op.regions:
+            if len(set(numbers)) != len(numbers):
+                known += [-1 - numbers.index(n) for n in numbers]
             given = _once(op, traits, known, seen.arch)
         else:
             _check_all(op, traits, seen.arch)
@@ -86,12 +90,21 @@ def _check_op(op: Operation, seen: _Seen) -> None:
         message = f"{op.name}: {str(problem).strip()}"
         code = problem.code if isinstance(problem, MisplacedError) else "TG023"
         seen.found.append(Diagnostic(code, message, span_of(op.location)))
-    for region in op.regions:
-        for block in region.blocks:
-            _check_block(block, seen)
+    if op.regions:
+        _check_regions(op, seen)
     if op.results:
         for r, number in zip(op.results, given if given is not None else map(_known, op.results)):
             values[id(r)] = number
+
+
+def _check_regions(op: Operation, seen: _Seen) -> None:
+    outside = seen.values
+    if checks_of(type(op)) is not None:
+        seen.values = {}
+    for region in op.regions:
+        for block in region.blocks:
+            _check_block(block, seen)
+    seen.values = outside
 
 
 def _undefined(operands: Sequence[SSAValue], values: Mapping[int, int]) -> str:
@@ -124,7 +137,8 @@ def _check_all(op: Operation, traits: _Traits, arch: str | None) -> None:
         type(op).get_irdl_definition().verify(op)
         op.verify_own()
     else:
-        op.verify_()
+        for check in checks_of(type(op)) or (type(op).verify_,):
+            check(op)
     if arch is not None and isinstance(op, PtoOp):
         if isinstance(op, DpsOp):
             check_elements(op, arch)
@@ -157,9 +171,12 @@ _REMEMBERED = 20_000
 
 
 def _once(op: Operation, traits: _Traits, known: Sequence[int], arch: str | None) -> Sequence[int]:
-    """Check an operation unless one like it was found right; return what is known of its results."""
+    """Check an operation unless one like it was found right; return what is known of its results.
+
+    ``known``: what is known of the operands, and which of them are the same.
+    """
     given = [r._type for r in op.results]
-    key = (op.__class__, arch, *known, *pattern(op._operands), None, *map(id, given), *spelled(op))
+    key = (op.__class__, arch, *known, None, *map(id, given), *spelled(op))
     right = _RIGHT.get(key)
     if right is not None:
         return right[0]

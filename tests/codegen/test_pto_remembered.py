@@ -10,12 +10,15 @@ import pytest
 from tilegg import lower, parse
 from tilegg.codegen.emit import build_module
 from tilegg.codegen.pto import printing
-from tilegg.codegen.pto.api import OPS, parse_pto, print_pto, verify_module
+from tilegg.codegen.pto.api import OPS, ModuleBuilder, parse_pto, print_pto, verify_module
+from tilegg.codegen.pto.isolation import checks_of
 from tilegg.codegen.pto.making import append, make
 from tilegg.ir.diagnostics import TileggError
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp, i64
+from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, i1, i64
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
+from xdsl.traits import IsolatedFromAbove
 
 sys.path.insert(0, str(Path(__file__).parent))
 from emit_kernels import KERNELS
@@ -75,6 +78,26 @@ def test_the_architecture_tells_operations_apart() -> None:
     module = parse_pto(text.format(TILE))
     assert verify_module(module, "a5") == [] and verify_module(module) == []
     assert "exists on a5 only" in verify_module(module, "a2")[0].message
+
+
+def test_functions_use_no_values_from_outside_and_need_arguments_of_their_types() -> None:
+    outer = ModuleBuilder("a5")
+    one = arith.ConstantOp(IntegerAttr(1, i64))
+    function = outer.function("k", [("n", i64)])
+    function.body.add(arith.AddiOp(one.result, function.args["n"]))
+    function.finish()
+    outer.op.body.block.insert_op_before(one, function.op)
+    assert "an operand is not defined before its use" in verify_module(outer.op)[0].message
+    other = ModuleBuilder("a5")
+    other.function("k", [("n", i64)]).finish()
+    made = next(iter(other.op.body.block.ops))
+    made.properties["function_type"] = FunctionType.from_lists([i1], [])
+    assert "entry block arguments" in verify_module(other.op)[0].message
+    for cls in (FuncOp, ModuleOp):
+        checks = checks_of(cls)
+        assert checks is not None and len(checks) == 2
+        kept = [type(t) for t in checks[0].__self__.traits]
+        assert IsolatedFromAbove not in kept and len(kept) + 1 == len(cls.traits.traits)
 
 
 PLACES = ("in_threads(", "before_threads(", "parent_op(", "next_op", "prev_op", "_slot(")
