@@ -34,11 +34,11 @@ from ..ir.program import (
     inner_blocks,
 )
 from ..ir.types import TileType
-from ..rules.cost import Instr
+from ..rules.cost import Instr, work_shape
 from ..rules.target import Target
 from ..rules.terms import child_params
 from .lowered import Instruction
-from .price import FREE, instruction, work_shape
+from .price import FREE, instruction
 
 _VIEWS = FREE
 

@@ -15,7 +15,7 @@ from ..ir.types import ScalarType, TileType, Type, static
 from ..ir.valueset import ValueSet
 from ..rewrite.graph import OPERATION, Graph, Node
 from ..rules.composed import composed_on
-from ..rules.cost import Instr, cycles
+from ..rules.cost import Instr, cycles, work_shape
 from ..rules.paths import roads
 from ..rules.rule import RULES
 from ..rules.target import Target
@@ -105,27 +105,6 @@ _WORK = {
 }  # fmt: skip
 #: What forms count that are taken where there is no other.
 _LAST = 500
-
-
-def work_shape(types: list[TileType]) -> tuple[int, int, int]:
-    """Return (valid rows, valid columns, physical columns) of the largest tile; vectors count as one row.
-
-    A dynamic valid extent counts as the whole physical extent; leading dimensions are folded into the rows.
-    """
-    best = (0, 0, 0)
-    for t in types:
-        shape = [d if isinstance(d, int) else 1 for d in t.shape]
-        valid = [v if isinstance(v, int) else d for v, d in zip(t.valid_shape, shape)]
-        rows = 1
-        for v in valid[:-1]:
-            rows *= v
-        found = (rows, valid[-1], shape[-1])
-        if found[0] * found[1] > best[0] * best[1]:
-            best = found
-    rows, cols, phys = best
-    if cols == 1 and rows > 1 and phys == 1:
-        return 1, rows, rows
-    return max(rows, 1), max(cols, 1), max(phys, 1)
 
 
 def _padded(t: Any, target: Target) -> bool:

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 
 from ..ir.diagnostics import Diagnostic
 from ..ir.types import TileType, with_dtype
+from ..rules.cost import work_shape
 from ..rules.paths import Road, roads
 from ..rules.paths_proof import Conversion, decide
 from ..rules.paths_rank import describe
 from .chains import road_behind
 from .lowered import Instruction, Lowered
-from .price import Price, Pricer, pricer_for, work_shape
+from .price import Price, Pricer, pricer_for
 
 
 def inexact_roads(lowered: Lowered) -> list[tuple[Instruction, Road]]:

@@ -225,15 +225,16 @@ class Engine:
         Each row is the arguments followed by the output; i64 cells are the integers themselves, value cells
         are e-class numbers, equal exactly for equal e-classes.
         """
-        wanted = _term_tables() | {"val", "Inp", "Lit"} if names is None else names
+        wanted = all_tables() if names is None else names
         out: dict[str, list[tuple[int, ...]]] = {}
         for name, function in self._egraph.freeze().functions.items():
-            if name in wanted and function.rows:
-                out[name] = self._decode(function)
+            if name in wanted:
+                rows = function.rows
+                if rows:
+                    out[name] = self._decode(function, rows)
         return out
 
-    def _decode(self, function: Any) -> list[tuple[int, ...]]:
-        rows = function.rows
+    def _decode(self, function: Any, rows: list[Any]) -> list[tuple[int, ...]]:
         columns = [
             map(self._readers.get(sort, self._classes).__getitem__, column)
             for sort, column in zip(function.input_sorts, zip(*[row.inputs for row in rows]))
@@ -268,6 +269,12 @@ class _Read(dict[Any, int]):
 
 def _class_number(value: Any) -> int:
     return int(str(value)[6:-1])
+
+
+@cache
+def all_tables() -> frozenset[str]:
+    """Return the names of the tables that hold the terms, and which values they are."""
+    return _term_tables() | {"val", "Inp", "Lit"}
 
 
 @cache

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from ..ir import valueset
 from ..ir.dtypes import FP32, INT32, DType
 from ..ir.program import Const, Op, Value
-from ..ir.types import TileType
+from ..ir.types import TileType, Type
 from ..ir.valueset import ValueSet
 from ..rules.casts import MAX_HOPS, road_table, road_words
 from ..rules.computed import COMPUTED
+from ..rules.cost import Instr, cycles, work_shape
 from ..rules.facts import (
     BOUNDS,
     value_finite,
@@ -22,7 +24,7 @@ from ..rules.facts import (
     value_positive,
     value_within,
 )
-from ..rules.paths import Road, roads
+from ..rules.paths import Hop, Road, roads
 from ..rules.rule import RULES
 from ..rules.target import Target
 from ..rules.terms import (
@@ -32,8 +34,8 @@ from ..rules.terms import (
     DTYPE_CODES,
 )
 from .egglog_text import why_tables
-from .encode import class_of_values, read_graph, region_text
-from .engine import Budget, Engine, Outcome, engine
+from .encode import class_of_values, read_graph, region_text, type_from
+from .engine import Budget, Engine, Outcome, all_tables, engine
 from .folding import folded_rows
 from .graph import Graph
 from .knowledge import Knowledge
@@ -86,15 +88,17 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
     eng.declare((op.name for op in region.ops), without)
     facts = _fact_rows(value_facts(region, sets)) + structure_rows(region) + extrema_rows(region)
     literals = literal_rows(region, eng.active()) + folded
-    rows = [*expand_rows(region, counts(region)), *target_rows(region, plan.target), *laid]
-    eng.add(text, [*facts, *literals, *rows])
+    others = [*expand_rows(region, counts(region)), *target_rows(region, plan.target), *laid]
+    eng.add(text, [*facts, *literals, *others])
     outcome = _normalise(eng, region, plan.budget)
     if sets and plan.target is not None:
         offered = _offered_roads(eng, region, sets, plan)
         if offered:
             lowered = _lower(eng, offered, plan.budget)
             outcome = outcome if outcome.stopped != "saturated" else lowered
-    graph = read_graph(region, codes, eng.rows(), eng.rows(why_tables()))
+    rows = eng.rows(all_tables() | why_tables())
+    why = {name: rows.pop(name) for name in why_tables() & rows.keys()}
+    graph = read_graph(region, codes, rows, why)
     values: dict[int, ValueSet] = {}
     for i, c in enumerate([*graph.leaf_class, *graph.op_class]):
         if i in sets and (c not in values or _smaller(sets[i], values[c])):
@@ -287,20 +291,20 @@ def _offered_roads(eng: Engine, region: Region, sets: dict[int, ValueSet], plan:
             best[c] = sets[i]
     # The numbers of the requests must not depend on interned codes such as the shape's.
     casts = {
-        (name_of[x], src, dst, mode, sat): best.get(x) or valueset.of_dtype(CODE_DTYPES[src])
-        for dst, _, src, mode, sat, _, x, _ in rows.get("tile_cast", [])
+        (name_of[x], src, dst, mode, sat): (best.get(x) or valueset.of_dtype(CODE_DTYPES[src]), shape)
+        for dst, shape, src, mode, sat, _, x, _ in rows.get("tile_cast", [])
         if x in name_of and src != dst
     }
     out: list[tuple[str, Road]] = []
-    for number, ((x, *request), values) in enumerate(sorted(casts.items(), key=lambda c: c[0]), 1):
-        out += _rows_for(f"(val {x})", tuple(request), values, plan.target, plan.exact_only, number)
+    for number, ((x, *request), (values, shape)) in enumerate(sorted(casts.items(), key=lambda c: c[0]), 1):
+        out += _rows_for(f"(val {x})", tuple(request), values, plan.target, plan.exact_only, number, shape)
     made = [row for row in rows.get("tile_cast", []) if row[6] not in name_of and row[0] != row[2]]
     names = Names(region, eng.rows()) if made else None
-    for dst, _, src, mode, sat, _, x, _ in made:
+    for dst, shape, src, mode, sat, _, x, _ in made:
         text = names.of(x) if names is not None else None
         if text is not None:
             everything = valueset.of_dtype(CODE_DTYPES[src])
-            out += _rows_for(text, (src, dst, mode, sat), everything, plan.target, True, 0)
+            out += _rows_for(text, (src, dst, mode, sat), everything, plan.target, True, 0, shape)
     return out
 
 
@@ -309,24 +313,49 @@ def _smaller(a: ValueSet, b: ValueSet) -> bool:
 
 
 def _rows_for(
-    x: str, request: tuple[int, ...], values: ValueSet, target: Target, exact_only: bool, number: int
+    x: str, request: tuple[int, ...], values: ValueSet, target: Target, exact_only: bool, number: int, shape: int
 ) -> list[tuple[str, Road]]:
+    signature = f"{x} {' '.join(map(str, request))}"
+    offered = _offers(roads, target, request, values, exact_only, shape)
+    return [(_row(signature, road, number), road) for road in offered]
+
+
+@lru_cache(maxsize=8192)
+def _offers(
+    look_up: Callable[..., tuple[Road, ...]],
+    target: Target,
+    request: tuple[int, ...],
+    values: ValueSet,
+    exact_only: bool,
+    shape: int,
+) -> list[Road]:
+    """Return the roads of a request that are offered."""
     src, dst, mode, sat = request
-    signature = f"{x} {src} {dst} {mode} {sat}"
-    found = roads(
-        target,
-        CODE_DTYPES[src],
-        CODE_DTYPES[dst],
-        CODE_MODES[mode],
-        CODE_SATURATIONS[sat],
-        values,
-        k=ROADS_PER_CAST,
+    found = look_up(
+        target, CODE_DTYPES[src], CODE_DTYPES[dst], CODE_MODES[mode], CODE_SATURATIONS[sat], values, k=ROADS_PER_CAST
     )
-    return [(_row(signature, road, number), road) for road in found if (road.exact or not exact_only) and _useful(road)]
+    useful = [road for road in found if (road.exact or not exact_only) and len(road.hops) <= MAX_HOPS]
+    return paying(target, useful, type_from(dst, shape))
 
 
-def _useful(road: Road) -> bool:
-    return len(road.hops) <= MAX_HOPS
+def paying(target: Target, found: list[Road], result: Type) -> list[Road]:
+    """Leave out chains whose last conversion alone costs as much as the exact conversion in one instruction.
+
+    Whatever else a choice shares with such a chain, the one instruction in its place makes it no dearer.
+    """
+    direct = [road.hops[0] for road in found if len(road.hops) == 1 and road.exact and not road.hops[0].composed]
+    if not direct or not isinstance(result, TileType):
+        return found
+    least = min(_hop_cycles(target, hop, result) for hop in direct)
+    return [
+        road for road in found
+        if len(road.hops) == 1 or road.hops[-1].composed or _hop_cycles(target, road.hops[-1], result) < least
+    ]  # fmt: skip
+
+
+def _hop_cycles(target: Target, hop: Hop, result: TileType) -> float:
+    words = (("mode", hop.mode), *((("saturation", hop.saturation),) if hop.saturation else ()))
+    return cycles(target, Instr("tcvt", (hop.src.name, hop.dst.name), *work_shape([result]), words))
 
 
 def _row(signature: str, road: Road, number: int) -> str:

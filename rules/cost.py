@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..ir.diagnostics import error
 from ..ir.dtypes import DTYPES
+from ..ir.types import TileType
 from .cost_forms import FORMS, Form, Sum, Work
 from .target_data import Row, Sets
 
@@ -234,3 +235,24 @@ def price(target: Target, instr: Instr) -> Price:
     assert row is not None
     unknown = row.known is not None and row.data_dtype(instr) not in row.known
     return Price(value, row.estimate or unknown, row.source, row.why, row.differs)
+
+
+def work_shape(types: list[TileType]) -> tuple[int, int, int]:
+    """Return (valid rows, valid columns, physical columns) of the largest tile; vectors count as one row.
+
+    A dynamic valid extent counts as the whole physical extent; leading dimensions are folded into the rows.
+    """
+    best = (0, 0, 0)
+    for t in types:
+        shape = [d if isinstance(d, int) else 1 for d in t.shape]
+        valid = [v if isinstance(v, int) else d for v, d in zip(t.valid_shape, shape)]
+        rows = 1
+        for v in valid[:-1]:
+            rows *= v
+        found = (rows, valid[-1], shape[-1])
+        if found[0] * found[1] > best[0] * best[1]:
+            best = found
+    rows, cols, phys = best
+    if cols == 1 and rows > 1 and phys == 1:
+        return 1, rows, rows
+    return max(rows, 1), max(cols, 1), max(phys, 1)

@@ -104,7 +104,7 @@ def test_time_passes_adds_up(tilegg, source):
 
 
 def test_node_limit_stops_with_a_remark(tilegg):
-    done = tilegg("lower", EXAMPLES / "quant_int8.py", "--arch", "a5", "--node-limit", "1", "--no-memo", "--emit", "ir")
+    done = tilegg("lower", EXAMPLES / "rope_index.py", "--arch", "a5", "--node-limit", "1", "--no-memo", "--emit", "ir")
     assert done.code == 0
     assert "remark[TG026]" in done.err
 

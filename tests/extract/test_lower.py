@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tilegg.extract.lower import lower
@@ -13,6 +14,7 @@ from tilegg.ir.dtypes import BF16, FP4, FP16, FP32, INT8, INT32, UINT16
 from tilegg.ir.equivalence import equivalent
 from tilegg.ir.program import Block, Op, Program, Value, walk
 from tilegg.ir.text import parse, print_program
+from tilegg.rewrite import saturate as saturate_module
 from tilegg.rewrite.graph import OPERATION, Graph
 from tilegg.rewrite.knowledge import Knowledge
 from tilegg.rewrite.region import Region
@@ -79,10 +81,32 @@ def test_every_cast_of_a_lowered_program_is_native(arch: str) -> None:
                 assert pair in found.target.casts  # type: ignore[union-attr]
 
 
+CORPUS = Path(__file__).parents[2] / "benchmarks" / "corpus"
+
+
 def test_an_exhausted_search_is_remarked() -> None:
-    found = lower(chain(INT8, INT32, FP32, FP16), "a2a3", node_limit=1, memo=None)
+    text = (Path(__file__).parents[2] / "examples" / "rope_index.py").read_text(encoding="utf-8")
+    found = lower(parse(text), "a2a3", node_limit=1, memo=None)
     assert found.totals.rank("cycles") <= found.plain.rank("cycles")
     assert "TG026" in [d.code for d in found.remarks]
+
+
+@pytest.mark.parametrize("objective", ["cycles", "instructions", "accuracy"])
+@pytest.mark.parametrize("arch", ["a2a3", "a5"])
+def test_chains_that_cannot_pay_are_not_missed(arch: str, objective: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = [parse(p.read_text(encoding="utf-8")) for p in sorted(CORPUS.glob("r*.py"))]
+    programs += [random_program(seed, arch) for seed in range(20)]
+
+    def solutions() -> list[tuple[int, int]]:
+        found = [lower(p, arch, objective=objective, memo=None) for p in programs]
+        return [(r.solution.cost, r.solution.bound) for x in found for f in x.functions for r in f.regions]
+
+    with_few = solutions()
+    saturate_module._offers.cache_clear()
+    monkeypatch.setattr(saturate_module, "paying", lambda target, found, result: found)
+    with_all = solutions()
+    saturate_module._offers.cache_clear()
+    assert with_few == with_all
 
 
 def find_nothing(region: Region, knowledge: Knowledge, plan: Plan) -> Graph:
