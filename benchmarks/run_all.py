@@ -32,6 +32,7 @@ RUNS: dict[str, tuple[list[str], list[str]]] = {
     "bench_signals": ([], ["--chunks", "1", "2"]),
     "bench_gains": ([], ["--quick"]),
     "bench_recipes": ([], ["--cost"]),
+    "bench_composed": ([], ["--share", "512"]),
     "bench_convert": (["--samples", "1000000"], ["--samples", "20000"]),
 }
 
