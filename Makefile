@@ -2,7 +2,7 @@
 # make test    run the tests
 # make check   tests, lint, types and import layers
 # make test-browser    open the HTML report in chromium (CI runs it, too; needs chromium and chromedriver)
-# make bench   the full measurements (long)
+# make bench   the full measurements (hours); ONLY="bench_lower bench_gains" runs some, PEER=/path/to/python adds the field's compiler
 # make check-ptoas PTOAS=/path/to/ptoas    put every emitted file through a real assembler
 # make check-mlir    put the MLIR of scalar functions through mlir-opt-19 and mlir-translate-19, and run it
 
@@ -53,7 +53,7 @@ check-mlir: $(STAMP)
 	$(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests tests/codegen/test_scalar_mlir.py -q -rs
 
 bench: $(STAMP)
-	$(BIN)/python benchmarks/run_all.py
+	$(BIN)/python benchmarks/run_all.py $(if $(ONLY),--only $(ONLY)) $(if $(PEER),--peer-python $(PEER) --peer-version "$(PEER_VERSION)")
 
 clean:
 	rm -rf build $(VENV) *.egg-info

@@ -71,7 +71,9 @@ def main() -> int:
     if options.peer_python:
         asked = ["--peer-python", options.peer_python, "--peer-version", options.peer_version]
         RUNS["bench_peer"] = (asked, [*asked, "--runs", "2", "--kernel", "quant"])
-    names = options.only or list(RUNS)
+    elif options.only and "bench_peer" in options.only:
+        parser.error("bench_peer needs --peer-python PATH, an interpreter that can import pypto")
+    names = [n for n in RUNS if n in options.only] if options.only else list(RUNS)
     results = {name: run(name, RUNS[name][options.quick]) for name in names if (HERE / f"{name}.py").exists()}
     print("\n".join(f"{name:20s} {'ok' if fine else 'MISSED'}" for name, fine in results.items()))
     return 0 if all(results.values()) else 1
