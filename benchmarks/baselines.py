@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 
 from tilegg.extract.baseline import plain
 from tilegg.extract.dag import problem, solve
-from tilegg.extract.lower import Options, _FunctionLowering, _Lowering, weights
+from tilegg.extract.lower import Options, _FunctionLowering, _Lowering
 from tilegg.extract.lowered import Lowered, Totals
 from tilegg.extract.memo import Solved
 from tilegg.extract.price import Pricer
 from tilegg.extract.rebuild import recipe
+from tilegg.extract.weights import weights
 from tilegg.ir.program import Program
 from tilegg.rewrite.graph import Graph
 from tilegg.rewrite.region import Region

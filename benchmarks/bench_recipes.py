@@ -199,8 +199,8 @@ def costs(of: str, arch: str) -> dict[str, tuple[float, int]]:
     """Return (cycles, instructions) of each recipe of one function on [64, 64], the load and store left out."""
     from tilegg.extract.dag import solve
     from tilegg.extract.kbest import restrict
-    from tilegg.extract.lower import chosen_totals
     from tilegg.extract.price import pricer_for
+    from tilegg.extract.weights import chosen_totals
 
     ranged = "pl.tile.{}(pl.tile.maximums(pl.tile.minimums(t, 0.75), -0.75))"
     found: dict[str, tuple[float, int]] = {}

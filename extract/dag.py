@@ -21,29 +21,63 @@ __all__ = [
     "reduce", "solve",
 ]  # fmt: skip
 
-def problem(nodes: Sequence[Sequence[tuple[int, tuple[int, ...]] | None]], roots: Iterable[int]) -> Problem:
+#: Passes that look for what can be made before a work list does.
+_PASSES = 10
+
+Nodes = Sequence[Sequence[tuple[int, tuple[int, ...]] | None]]
+
+
+def problem(nodes: Nodes, roots: Iterable[int]) -> Problem:
     """Return the pruned problem; ``nodes[c][i]`` is (cost, child classes), ``None`` for an illegal node."""
-    derivable = _derivable(nodes)
     wanted = tuple(dict.fromkeys(roots))
+    # Nearly always all that is in reach can be made; what cannot be is looked for where that fails.
+    classes = _in_reach(nodes, wanted, None)
+    if _all_derivable(classes):
+        return Problem(classes, wanted)
+    derivable = _derivable(nodes)
+    bad = frozenset(r for r in wanted if r not in derivable)
+    return Problem(_in_reach(nodes, wanted, derivable), wanted, bad)
+
+
+def _in_reach(nodes: Nodes, roots: tuple[int, ...], derivable: set[int] | None) -> dict[int, list[Choice]]:
+    """Return the choices of what roots may need, of derivable classes only where these are given."""
     classes: dict[int, list[Choice]] = {}
-    stack = list(reversed(wanted))
+    stack = list(reversed(roots))
     while stack:
         c = stack.pop()
-        if c in classes or c not in derivable:
+        if c in classes or (derivable is not None and c not in derivable):
             continue
-        choices = [
-            Choice(node[0], tuple(dict.fromkeys(node[1])), ((c, i),))
-            for i, node in enumerate(nodes[c])
-            if node is not None and c not in node[1] and derivable.issuperset(node[1])
-        ]
-        classes[c] = choices
-        for choice in choices:
-            stack += choice.children
-    bad = frozenset(r for r in wanted if r not in derivable)
-    return Problem(classes, wanted, bad)
+        choices = classes[c] = []
+        for i, node in enumerate(nodes[c]):
+            if node is not None:
+                cost, needs = node
+                if c not in needs and (derivable is None or derivable.issuperset(needs)):
+                    children = tuple(dict.fromkeys(needs)) if len(needs) > 1 else needs
+                    choices.append(Choice(cost, children, ((c, i),)))
+                    stack += children
+    return classes
 
 
-def _derivable(nodes: Sequence[Sequence[tuple[int, tuple[int, ...]] | None]]) -> set[int]:
+def _all_derivable(classes: dict[int, list[Choice]]) -> bool:
+    """Whether a few passes find that every class can be made; ``False`` may also mean that they were too few."""
+    done: set[int] = set()
+    waiting = list(reversed(classes))
+    for _ in range(_PASSES):
+        left = []
+        for c in waiting:
+            for o in classes[c]:
+                if done.issuperset(o.children):
+                    done.add(c)
+                    break
+            else:
+                left.append(c)
+        if not left or len(left) == len(waiting):
+            break
+        waiting = left
+    return len(done) == len(classes)
+
+
+def _derivable(nodes: Nodes) -> set[int]:
     users: dict[int, list[int]] = {}
     for c, options in enumerate(nodes):
         for option in options:

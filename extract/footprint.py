@@ -37,8 +37,9 @@ from ..ir.types import TileType
 from ..rules.cost import Instr, work_shape
 from ..rules.target import Target
 from ..rules.terms import child_params
+from .instructions import instruction
 from .lowered import Instruction
-from .price import FREE, instruction
+from .price import FREE
 
 _VIEWS = FREE
 

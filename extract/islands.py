@@ -8,16 +8,13 @@ nothing), so that most islands are settled before any search.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 
 from .choices import Choice, Problem, reachable
+from .ways import Island
 
-#: Classes looked at below one open class; larger islands are left to the search.
+#: Classes of an island; larger ones are left to the search.
 REACH = 400
-#: Ways to make one class that are listed; islands with more are left to the search.
-WAYS = 32
-#: Selections looked at for them.
-TRIED = 256
 
 Classes = dict[int, list[Choice]]
 
@@ -28,12 +25,14 @@ def islands(p: Problem) -> Problem:
         return p
     classes = dict(p.classes)
     users = _users(classes)
+    order = _Order(classes, p.roots)
+    roots = frozenset(p.roots)
     changed = False
-    for c in _children_first(classes, p.roots):
+    for c in order.children_first:
         if c not in classes or len(classes[c]) < 2:
             continue
-        inside = _inside(c, classes, users, frozenset(p.roots))
-        ways = _ways(c, inside, classes) if inside else None
+        inside = _inside(c, classes, users, roots, order)
+        ways = Island(c, inside, classes).ways() if inside else None
         if not ways:
             continue
         changed = True
@@ -53,101 +52,55 @@ def _users(classes: Classes) -> dict[int, set[int]]:
     return users
 
 
-def _children_first(classes: Classes, roots: tuple[int, ...]) -> list[int]:
-    order: list[int] = []
-    seen: set[int] = set()
-    stack = [(r, False) for r in reversed(roots)]
-    while stack:
-        c, leaving = stack.pop()
-        if leaving:
-            order.append(c)
-        elif c not in seen:
-            seen.add(c)
-            stack.append((c, True))
-            stack += [(k, False) for o in classes[c] for k in o.children if k not in seen]
-    return order
+class _Order:
+    """A depth-first walk: ``children_first``, a class's ``place`` there, and the ``first`` place of its subtree."""
+
+    def __init__(self, classes: Classes, roots: tuple[int, ...]) -> None:
+        self.children_first: list[int] = []
+        self.place: dict[int, int] = {}
+        self.first: dict[int, int] = {}
+        stack = [(r, False) for r in reversed(roots)]
+        while stack:
+            c, leaving = stack.pop()
+            if leaving:
+                self.place[c] = len(self.children_first)
+                self.children_first.append(c)
+            elif c not in self.first:
+                self.first[c] = len(self.children_first)
+                stack.append((c, True))
+                stack += [(k, False) for o in classes[c] for k in o.children if k not in self.first]
 
 
-def _inside(c: int, classes: Classes, users: Mapping[int, set[int]], roots: frozenset[int]) -> frozenset[int]:
-    """Return the classes below ``c`` that nothing but ``c`` and themselves use."""
-    below: dict[int, None] = {}
+def _inside(
+    c: int, classes: Classes, users: Mapping[int, set[int]], roots: frozenset[int], order: _Order
+) -> list[int]:
+    """Return the classes below ``c`` that nothing but ``c`` and themselves use, children first where they can be."""
+    first, place, last = order.first[c], order.place, order.place[c]
+    kept: set[int] = set()
     stack = [c]
     while stack:
         for o in classes[stack.pop()]:
             for k in o.children:
-                if k not in below and k != c:
-                    below[k] = None
+                if k in kept or k in roots or k == c:
+                    continue
+                # All that leads to a class of the island goes through c, so that the walk came from there.
+                for u in users[k]:
+                    if not first <= place[u] <= last:
+                        break
+                else:
+                    kept.add(k)
                     stack.append(k)
-        if len(below) > REACH:
-            return frozenset()
-    kept = {k for k in below if k not in roots}
-    work = list(below)
+        if len(kept) > REACH:
+            return []
+    work = list(kept)
+    kept.add(c)
     while work:
         k = work.pop()
-        if k in kept and not users[k] <= kept | {c}:
+        if k in kept and k != c and not users[k] <= kept:
             kept.discard(k)
             work += [x for o in classes[k] for x in o.children]
-    return frozenset(kept)
-
-
-def _ways(c: int, inside: frozenset[int], classes: Classes) -> list[Choice] | None:
-    """Return every way to make a class out of its island, ``None`` if there are too many."""
-    found: list[Choice] = []
-    for tried, selection in enumerate(_selections(c, inside, classes)):
-        # Selections that need themselves count too: islands of casts to and fro have any number of them.
-        if len(found) >= WAYS or tried >= TRIED:
-            return None
-        way = _joined(c, selection)
-        if way is not None:
-            found.append(way)
-    return found
-
-
-def _selections(c: int, inside: frozenset[int], classes: Classes) -> Iterator[dict[int, Choice]]:
-    """Yield the selections of the island that make a class: one choice for each class in use."""
-    stack: list[tuple[dict[int, Choice], list[int]]] = [({}, [c])]
-    while stack:
-        chosen, waiting = stack.pop()
-        while waiting and (waiting[-1] in chosen or (waiting[-1] not in inside and waiting[-1] != c)):
-            waiting.pop()
-        if not waiting:
-            yield chosen
-            continue
-        k = waiting.pop()
-        for o in reversed(classes[k]):
-            stack.append(({**chosen, k: o}, [*waiting, *o.children]))
-
-
-def _joined(c: int, selection: dict[int, Choice]) -> Choice | None:
-    """Return a selection as one choice, ``None`` if it needs itself."""
-    if not _acyclic(c, selection):
-        return None
-    outside = dict.fromkeys(k for o in selection.values() for k in o.children if k not in selection)
-    picks = tuple(pick for o in selection.values() for pick in o.picks)
-    return Choice(sum(o.cost for o in selection.values()), tuple(outside), picks)
-
-
-def _acyclic(c: int, selection: dict[int, Choice]) -> bool:
-    state: dict[int, bool] = {}
-    stack = [(c, False)]
-    while stack:
-        k, leaving = stack.pop()
-        if leaving:
-            state[k] = True
-            continue
-        if k in state:
-            if not state[k]:
-                return False
-            continue
-        state[k] = False
-        stack.append((k, True))
-        for x in selection[k].children:
-            if x in selection:
-                if state.get(x) is False:
-                    return False
-                if x not in state:
-                    stack.append((x, False))
-    return True
+    kept.discard(c)
+    return sorted(kept, key=place.__getitem__)
 
 
 def _cheapest(ways: list[Choice], classes: Classes) -> list[Choice]:
@@ -173,7 +126,7 @@ def _at_most(way: Choice, cost: int, needs: set[int], classes: Classes) -> bool:
 
 
 def _replace(
-    c: int, ways: list[Choice], inside: frozenset[int], classes: Classes, users: dict[int, set[int]]
+    c: int, ways: list[Choice], inside: Sequence[int], classes: Classes, users: dict[int, set[int]]
 ) -> None:
     """Put the ways in place of a class and its island."""
     for gone in (c, *inside):

@@ -15,9 +15,9 @@ from ..rules.paths import Road
 from ..rules.rule import RULES
 from .chains import Chain, chain, conversion, emitted_values, is_cast, offered, requests, road_behind
 from .dag import Choice, Problem, Solution, reachable, solve
-from .lower import chosen_totals
 from .lowered import FunctionReport, Instruction, Lowered, RegionResult, Totals
 from .price import Pricer, Refusal, pricer_for
+from .weights import chosen_totals
 
 RULE_NAMES: dict[int, str] = {r.number: r.name for r in RULES.values()}
 

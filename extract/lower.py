@@ -46,15 +46,16 @@ from ..rewrite.saturate import Plan, saturate, value_sets
 from ..rewrite.unread import without_unread
 from ..rules.target import Target, load_target
 from .baseline import Plain, plain
-from .dag import Solution, problem, solve
+from .dag import problem, solve
 from .dead import all_ops, without_dead
 from .fitting import Attempt, fitted
 from .footprint import require_room
 from .ilp import solve_exact
 from .lowered import FunctionReport, Instruction, Lowered, RegionResult, Totals
 from .memo import SHARED, Memo, Solved, region_key
-from .price import COMPATS, OBJECTIVES, Compat, Level, Objective, Price, Pricer, Refusal, Scalars, pricer_for
+from .price import COMPATS, OBJECTIVES, Compat, Level, Objective, Refusal, Scalars, pricer_for
 from .rebuild import Builder, recipe
+from .weights import chosen_totals, weights
 
 CONTRACTS = ("exact", "faithful", "contracted")
 
@@ -353,29 +354,6 @@ class _FunctionLowering:
 
     def _carried(self, carried: tuple[Carried, ...]) -> tuple[Carried, ...]:
         return tuple(Carried(c.arg, self.sub(c.init)) for c in carried)
-
-
-def weights(
-    graph: Graph, pricer: Pricer, objective: Objective
-) -> list[list[tuple[int, tuple[int, ...]] | None]]:
-    """Return (cost, child classes) of every e-node by class, ``None`` for illegal ones."""
-    found: list[list[tuple[int, tuple[int, ...]] | None]] = []
-    for nodes in graph.classes:
-        row: list[tuple[int, tuple[int, ...]] | None] = []
-        for node in nodes:
-            price = pricer.node(graph, node)
-            row.append((price.weight(objective), node.children) if isinstance(price, Price) else None)
-        found.append(row)
-    return found
-
-
-def chosen_totals(graph: Graph, solution: Solution, pricer: Pricer) -> Totals:
-    """Return the totals of a solution."""
-    prices = [pricer.node(graph, graph.classes[c][i]) for c, i in solution.picks.items()]
-    legal = [p for p in prices if isinstance(p, Price)]
-    return Totals(
-        sum(p.instructions for p in legal), sum(p.cycles for p in legal), sum(p.inexact for p in legal)
-    )
 
 
 def _late_leaves(block: Block, builders: list[Builder]) -> dict[str, list[tuple[Builder, int]]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 from ..ir.dtypes import INDEX, DType
-from ..ir.op import OPS, Kind, OpDecl
-from ..ir.ops.select import COMPARISONS
+from ..ir.op import OPS, OpDecl
 from ..ir.program import Const, Op, Value
 from ..ir.types import ScalarType, TileType, Type, static
 from ..ir.valueset import ValueSet
@@ -21,20 +21,18 @@ from ..rules.rule import RULES
 from ..rules.target import Target
 from ..rules.terms import child_params
 from .inplace import needs_copy
+from .instructions import instruction
 
 Objective = Literal["cycles", "instructions", "accuracy"]
 OBJECTIVES: tuple[Objective, ...] = ("cycles", "instructions", "accuracy")
 
 #: Communication and memory markers: ordered statements nobody chooses between, priced by the communication model.
 _ORDERED = ("pld.", "system.")
-#: Attributes that targets ask for by their own name.
-_WORDED = frozenset({"scale_alg", "group_axis"})
 #: Operations that only rename storage, or tell tilegg something: no instruction.
 FREE = frozenset({"tile.reshape", "tile.reinterpret_view", "tile.slice", "tile.set_validshape", "tile.assume"})
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(NamedTuple):
     """What a node costs by itself.
 
     ``inexact`` is 1 for the last hop of a chain that may round twice; ``error`` is what a recipe states, in 1e-9;
@@ -47,6 +45,7 @@ class Price:
     error: int = 0
     scalar: int = 0
 
+    @lru_cache(maxsize=1 << 14)  # noqa: B019 - of values, not of objects that live
     def weight(self, objective: Objective) -> int:
         """Return one integer that orders prices: the objective first, then the other two, then size."""
         time = round(self.cycles * 16)
@@ -87,6 +86,10 @@ class Refusal:
 NOTHING = Price(0.0, 0)
 #: Prices a pricer remembers before it starts anew.
 MEMO_LIMIT = 1 << 16
+#: Operations whose price depends on the rule that made the node.
+_BY_RULE = frozenset({"tile.approx", "tile.reshape"})
+
+Prices = list[list[Price | Refusal]]
 
 
 #: Reads of one element, and their instructions.
@@ -121,6 +124,46 @@ class Pricer:
         self.exact_only = exact_only
         self.scalars = scalars
         self._memo: dict[tuple[Any, ...], Price | Refusal] = {}
+        self._by_codes: dict[tuple[Any, ...], Price | Refusal] = {}
+        self._numbers: dict[Type | None, int] = {}
+        self._of_graph: WeakKeyDictionary[Graph, Prices] = WeakKeyDictionary()
+
+    def nodes(self, graph: Graph) -> Prices:
+        """Return the prices of all e-nodes by class, worked out once per graph."""
+        found = self._of_graph.get(graph)
+        if found is None:
+            if len(self._by_codes) + len(self._numbers) > MEMO_LIMIT:
+                self._by_codes.clear()
+                self._numbers.clear()
+            found = self._of_graph[graph] = self._coded(graph)
+        return found
+
+    def _coded(self, graph: Graph) -> Prices:
+        """Return all prices; a term's argument codes and the numbers of its operands' types say what it costs."""
+        known, roads = self._by_codes, _road_rules()
+        numbers = [self._numbers.setdefault(t, len(self._numbers)) for t in graph.types]
+        found: Prices = []
+        for nodes in graph.classes:
+            row: list[Price | Refusal] = []
+            for node in nodes:
+                decl = node.decl
+                if decl is None:
+                    row.append(NOTHING)
+                elif not node.key or decl.name in _BY_RULE:
+                    row.append(self.node(graph, node))
+                else:
+                    how: object = None
+                    if decl.name == "tile.cast":
+                        how = node.rule in roads, graph.values.get(node.children[0])
+                    key = (decl.name, node.key, tuple([numbers[c] for c in node.children]), how)
+                    price = known.get(key)
+                    if price is None:
+                        price = known[key] = self.node_of(graph.types, graph.values, node)
+                    if decl.inout and isinstance(price, Price) and needs_copy(graph, node):
+                        price = self.with_copy(price, node.type)
+                    row.append(price)
+            found.append(row)
+        return found
 
     def node(self, graph: Graph, node: Node) -> Price | Refusal:
         """Return the price of an e-node, with the copy that an in-place instruction may need."""
@@ -304,28 +347,6 @@ def _type(o: Any) -> Type | None:
     return o.type if isinstance(o, Value | Const) else None
 
 
-def instruction(decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]) -> Instr:
-    """Return the assembler instruction an operation becomes, as targets and cost models see it."""
-    tiles = [t for t in types if isinstance(t, TileType)]
-    results = [result] if isinstance(result, TileType) else []
-    mask_result = decl.name in ("tile.cmp", "tile.cmps")
-    data = [t for p, t in zip(_tile_params(decl), tiles) if p != "mask"] or tiles or results
-    shape_from = tiles if mask_result else [*tiles, *results]
-    if decl.name == "tile.mask_not":
-        return _halfwords(decl, result)
-    rows, cols, phys = work_shape([t for t in shape_from if t in data or t in results] or results)
-    dtypes = tuple(t.dtype.name for t in (*data, *results))
-    assert decl.pto is not None
-    return Instr(decl.pto, dtypes, rows, cols, phys, _words(decl, attrs))
-
-
-def _halfwords(decl: OpDecl, mask: Any) -> Instr:
-    """Return the instruction on a packed predicate, whose bytes are read two at a time."""
-    rows, cols, phys = work_shape([mask])
-    assert decl.pto is not None
-    return Instr(decl.pto, ("UINT16", "UINT16"), rows, (cols + 1) // 2, phys // 2)
-
-
 #: Operations whose instruction takes rank 2 with constant columns only.
 _PLANAR = frozenset({"tile.sels"})
 
@@ -334,21 +355,3 @@ def _rank_refusal(decl: OpDecl, result: Any) -> Refusal | None:
     if decl.name not in _PLANAR or (len(result.shape) == 2 and isinstance(result.shape[1], int)):
         return None
     return Refusal(f"{decl.name} takes tiles of rank 2 with constant columns, not {result}")
-
-
-def _words(decl: OpDecl, attrs: dict[str, Any]) -> tuple[tuple[str, object], ...]:
-    """Return the attributes that targets and cost models look at."""
-    words: list[tuple[str, object]] = []
-    if "cmp_type" in decl.by_name:
-        words.append(("cmp", COMPARISONS[attrs.get("cmp_type", 0)]))
-    if attrs.get("high_precision"):
-        words.append(("precision", "high"))
-    for name in _WORDED & decl.by_name.keys():
-        words.append((name, attrs.get(name, decl.defaults.get(name))))
-    if decl.name == "tile.tmov_x2zz":
-        words.append(("to", "zz"))
-    return tuple(sorted(words))
-
-
-def _tile_params(decl: OpDecl) -> list[str]:
-    return [p.name for p in decl.operand_params if p.kind is Kind.TILE]

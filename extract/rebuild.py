@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from ..ir.op import Kind
+from ..ir.op import Kind, OpDecl
 from ..ir.program import Op, Operand, Statement, Value
 from ..ir.types import TileType, Type
 from ..rewrite.graph import LEAF, LITERAL, Graph, Node
@@ -24,8 +25,7 @@ from .price import Price, Pricer
 _CLASS, _GIVEN, _WRITTEN = range(3)
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """How one class is made. ``leaves`` is the bit mask of the leaves it needs, through all classes below.
 
     ``leaf`` is a leaf number, or -1; ``op`` is empty for leaves and literals, and for classes that are another
@@ -46,7 +46,7 @@ class Step:
     named: int = 0
     suffix: str = ""
     cycles: float = 0.0
-    count: int = 0
+    instructions: int = 0
     rule: int = 0
     inexact: bool = False
     stands_for: int = -1
@@ -80,23 +80,47 @@ class _Recipes:
         for c, node in self.nodes.items():
             for k in node.children:
                 self.users.setdefault(k, []).append(c)
+        self.approx = {
+            k: c for c, node in self.nodes.items() if is_approx(node) and c in self.members for k in node.children
+        }
+        self.prices = {c: pricer.nodes(graph)[c][i] for c, i in solution.picks.items()}
+        self.order = self._children_first()
+        self.helped = self._helped()
 
     def make(self) -> Recipe:
         steps: dict[int, Step] = {}
-        for root in self.nodes:
+        for c in self.order:
+            steps[c] = self.step(c, self.nodes[c], steps)
+        return Recipe(steps, self.graph.op_class, self.members)
+
+    def _children_first(self) -> list[int]:
+        nodes = self.nodes
+        order: dict[int, None] = {}
+        for root in nodes:
             stack = [root]
             while stack:
                 c = stack[-1]
-                if c in steps:
+                if c in order:
                     stack.pop()
                     continue
-                waiting = [k for k in self.nodes[c].children if k in self.nodes and k not in steps]
+                waiting = [k for k in nodes[c].children if k in nodes and k not in order]
                 if waiting:
                     stack += waiting
                     continue
-                steps[c] = self.step(c, self.nodes[c], steps)
+                order[c] = None
                 stack.pop()
-        return Recipe(steps, self.graph.op_class, self.members)
+        return list(order)
+
+    def _helped(self) -> dict[int, int]:
+        """Return for every class the first operation that it computes or helps to compute."""
+        none = len(self.region.ops)
+        found: dict[int, int] = {}
+        for c in reversed(self.order):
+            if c in self.members:
+                found[c] = self.members[c][0]
+            else:
+                found[c] = min([found[user] for user in self.users.get(c, ())], default=none)
+        return {c: i if i < none else 0 for c, i in found.items()}
 
     def step(self, c: int, node: Node, steps: dict[int, Step]) -> Step:
         if node.kind == LEAF:
@@ -108,13 +132,13 @@ class _Recipes:
         if is_approx(node):
             (child,) = node.children
             return Step(steps[child].leaves, children=(child,))
-        price = self.pricer.node(self.graph, node)
+        price = self.prices[c]
         assert isinstance(price, Price)
-        children = tuple(k for k in node.children if k in steps)
+        children = tuple([k for k in node.children if k in steps])
         leaves = 0
         for k in children:
             leaves |= steps[k].leaves
-        written = node.origin if node.origin >= 0 else self.helped(c)
+        written = node.origin if node.origin >= 0 else self.helped[c]
         named, suffix = self.name(c, node)
         t = self.region.ops[node.origin].result.type if node.origin >= 0 else node.type
         return Step(
@@ -126,40 +150,25 @@ class _Recipes:
 
     def stands_for(self, c: int) -> int:
         """Return the written composite whose value a class gives by a recipe, or -1."""
-        found = (k for k in self.users.get(c, ()) if is_approx(self.nodes[k]) and k in self.members)
-        return -1 if c in self.members else next(found, -1)
-
-    def helped(self, c: int) -> int:
-        """Return the first operation that a class computes or helps to compute."""
-        best, seen, stack = len(self.region.ops), {c}, [c]
-        while stack:
-            k = stack.pop()
-            if k in self.members:
-                best = min(best, self.members[k][0])
-                continue
-            for user in self.users.get(k, ()):
-                if user not in seen:
-                    seen.add(user)
-                    stack.append(user)
-        return best if best < len(self.region.ops) else 0
+        return -1 if c in self.members else self.approx.get(c, -1)
 
     def operands(self, node: Node, written: int) -> tuple[tuple[int, Any], ...]:
         decl = node.decl
         assert decl is not None
-        children = dict(zip(child_params(decl), node.children))
+        positions, others = _positions(decl)
+        found: list[tuple[int, Any]] = [(_CLASS, k) for k in node.children]
+        if not others:
+            return tuple(found)
         own = self.region.ops[written]
         # A written scratch tile fits operands as they were written: another dtype or shape needs its own.
         same = own.name == decl.name and all(
-            getattr(own.operands[i], "type", None) == self.graph.types[k] for i, k in children.items()
+            getattr(own.operands[i], "type", None) == self.graph.types[k] for i, k in zip(positions, node.children)
         )
-        found: list[tuple[int, Any]] = []
-        for i, p in enumerate(decl.operand_params):
-            if i in children:
-                found.append((_CLASS, children[i]))
-            elif p.kind is Kind.DIMS:
-                found.append((_GIVEN, node.operands[i]))
+        for i, given in others:
+            if given:
+                found.insert(i, (_GIVEN, node.operands[i]))
             else:
-                found.append((_WRITTEN, i) if same else (_GIVEN, None))
+                found.insert(i, (_WRITTEN, i) if same else (_GIVEN, None))
         return tuple(found)
 
     def name(self, c: int, node: Node) -> tuple[int, str]:
@@ -172,12 +181,20 @@ class _Recipes:
         assert node.decl is not None
         what = node.decl.name.split(".")[1]
         dtype = f"_{node.type.dtype.short}" if what == "cast" and isinstance(node.type, TileType) else ""
-        return self.helped(c), f"__{what}{dtype}_tmp"
+        return self.helped[c], f"__{what}{dtype}_tmp"
 
 
 def is_approx(node: Node) -> bool:
     """Return whether a node is another name for the recipe that computes a composite's value."""
     return node.decl is not None and node.decl.name == "tile.approx"
+
+
+@lru_cache(maxsize=1024)
+def _positions(decl: OpDecl) -> tuple[tuple[int, ...], tuple[tuple[int, bool], ...]]:
+    """Return which operands are children of a term, and the others in order, with whether they are literal lists."""
+    inside = child_params(decl)
+    params = enumerate(decl.operand_params)
+    return inside, tuple((i, p.kind is Kind.DIMS) for i, p in params if i not in inside)
 
 
 class Builder:
@@ -258,7 +275,7 @@ class Builder:
         out.append(op)
         self.instructions.append(
             Instruction(
-                op, step.cycles, step.count, step.rule, written.span, self.number,
+                op, step.cycles, step.instructions, step.rule, written.span, self.number,
                 c if step.stands_for < 0 else step.stands_for, step.inexact,
             )
         )

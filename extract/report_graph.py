@@ -10,10 +10,10 @@ from ..ir.types import ScalarType, TileType, shape_text
 from ..rewrite.graph import ABSENT, LITERAL, Node
 from .describe import operation_text
 from .kbest import class_name, node_text, rule_name
-from .lower import chosen_totals
 from .lowered import Lowered, RegionResult
 from .price import Price, Pricer, Refusal, pricer_for
 from .report_page import data
+from .weights import chosen_totals
 
 #: Most classes of a region that the list shows.
 MOST_CLASSES = 400

@@ -53,6 +53,47 @@ def test_the_optimum_is_kept(seed: int) -> None:
     assert set(collapsed.classes) <= set(p.classes) and collapsed.roots == p.roots
 
 
+def turning_problem(seed: int) -> Problem:
+    """One root on top of classes most of which have several choices and need each other in circles."""
+    rng = random.Random(seed)
+    count = rng.randint(4, 8)
+    nodes: list[list[tuple[int, tuple[int, ...]] | None]] = [
+        [
+            (rng.choice((1, 1, 7, 20, 21)), tuple(rng.sample(range(1, count), rng.randint(0, 2))))
+            for _ in range(rng.choice((1, 2, 2, 3)))
+        ]
+        for _ in range(count)
+    ]
+    return problem(nodes, (0,))
+
+
+def test_circles_are_no_ways() -> None:
+    """Below a single root all is one island, so that collapsing finds the optimum or leaves all open."""
+    settled = 0
+    for seed in range(400):
+        p = turning_problem(seed)
+        if not p.infeasible:
+            collapsed = islands(p)
+            assert best(collapsed) == best(p) == solve(p).cost
+            settled += bool(p.open) and not collapsed.open
+    assert settled > 150
+
+
+def test_an_island_with_too_many_ways_is_left_alone() -> None:
+    """Seven helpers, each of which may need either of two classes besides: no way is better than another."""
+    helpers = range(1, 8)
+    classes = {0: [Choice(1, tuple(helpers), ((0, 0),)), Choice(900, (20,), ((0, 1),))]}
+    classes[20] = [Choice(1, (), ((20, 0),))]
+    for h in helpers:
+        classes[h] = [Choice(5, (10 + h,), ((h, 0),)), Choice(4, (30 + h,), ((h, 1),))]
+        for k in (10 + h, 30 + h):
+            classes[k] = [Choice(2, (20,), ((k, 0),)), Choice(3, (), ((k, 1),))]
+    # The roots make all that helpers need shared.
+    p = Problem(classes, (0, *(k for k in classes if 10 < k < 20 or k > 30)))
+    assert len(islands(p).classes[0]) == 2 and set(islands(p).classes) == set(classes)
+    assert solve(p).proved
+
+
 def test_picks_of_a_collapsed_class_begin_with_its_own() -> None:
     p = Problem(
         {

@@ -1,0 +1,53 @@
+"""The assembler instruction an operation becomes, as targets and cost models see it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir.op import Kind, OpDecl
+from ..ir.ops.select import COMPARISONS
+from ..ir.types import TileType
+from ..rules.cost import Instr, work_shape
+
+#: Attributes that targets ask for by their own name.
+_WORDED = frozenset({"scale_alg", "group_axis"})
+
+
+def instruction(decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]) -> Instr:
+    """Return the assembler instruction an operation becomes, as targets and cost models see it."""
+    tiles = [t for t in types if isinstance(t, TileType)]
+    results = [result] if isinstance(result, TileType) else []
+    mask_result = decl.name in ("tile.cmp", "tile.cmps")
+    data = [t for p, t in zip(_tile_params(decl), tiles) if p != "mask"] or tiles or results
+    shape_from = tiles if mask_result else [*tiles, *results]
+    if decl.name == "tile.mask_not":
+        return _halfwords(decl, result)
+    rows, cols, phys = work_shape([t for t in shape_from if t in data or t in results] or results)
+    dtypes = tuple(t.dtype.name for t in (*data, *results))
+    assert decl.pto is not None
+    return Instr(decl.pto, dtypes, rows, cols, phys, _words(decl, attrs))
+
+
+def _halfwords(decl: OpDecl, mask: Any) -> Instr:
+    """Return the instruction on a packed predicate, whose bytes are read two at a time."""
+    rows, cols, phys = work_shape([mask])
+    assert decl.pto is not None
+    return Instr(decl.pto, ("UINT16", "UINT16"), rows, (cols + 1) // 2, phys // 2)
+
+
+def _words(decl: OpDecl, attrs: dict[str, Any]) -> tuple[tuple[str, object], ...]:
+    """Return the attributes that targets and cost models look at."""
+    words: list[tuple[str, object]] = []
+    if "cmp_type" in decl.by_name:
+        words.append(("cmp", COMPARISONS[attrs.get("cmp_type", 0)]))
+    if attrs.get("high_precision"):
+        words.append(("precision", "high"))
+    for name in _WORDED & decl.by_name.keys():
+        words.append((name, attrs.get(name, decl.defaults.get(name))))
+    if decl.name == "tile.tmov_x2zz":
+        words.append(("to", "zz"))
+    return tuple(sorted(words))
+
+
+def _tile_params(decl: OpDecl) -> list[str]:
+    return [p.name for p in decl.operand_params if p.kind is Kind.TILE]
