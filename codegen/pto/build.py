@@ -28,7 +28,7 @@ from .base import SEGMENTS, constant_of, segments
 from .dialect import OPS
 from .elements import ELEMENTS
 from .families import DPS_OPS
-from .making import append, make, name_value
+from .making import append, insert, make, name_value
 from .movement import TloadOp, TmovOp, TstoreOp
 from .printing import location_of
 from .tiles import AllocTileOp, SubviewOp, index_array, subview_type
@@ -45,7 +45,6 @@ from .words import word
 
 INDEX = IndexType()
 Attrs = Mapping[str, Attribute]
-_LOCATIONS: dict[tuple[str, int, int], LocationAttr] = {}
 
 
 class Constants:
@@ -78,12 +77,7 @@ class Constants:
         op = make(arith.ConstantOp, (), (type_,), {"value": attr}, UNKNOWN_LOC)
         if isinstance(type_, IndexType) and int(value) >= 0:
             name_value(op.results[0], f"c{int(value)}")
-        if self._last is not None:
-            self._entry.insert_ops_after([op], self._last)
-        elif self._entry.first_op is not None:
-            self._entry.insert_ops_before([op], self._entry.first_op)
-        else:
-            self._entry.add_op(op)
+        insert(self._entry, op, self._last)
         self._last = op
         return op.results[0]
 
@@ -111,14 +105,7 @@ class PtoBuilder:
 
     def at(self, span: Span | None) -> None:
         """Set the location of the operations to come."""
-        if span is None:
-            self.location = UNKNOWN_LOC
-            return
-        key = (span.file, span.line, span.column)
-        known = _LOCATIONS.get(key)
-        if known is None:
-            known = _LOCATIONS.setdefault(key, location_of(span))
-        self.location = known
+        self.location = UNKNOWN_LOC if span is None else location_of(span)
 
     def add(self, op: Operation) -> Operation:
         """Append any operation, with the current location."""
@@ -215,9 +202,9 @@ class PtoBuilder:
     ) -> SSAValue:
         """Append ``pto.partition_view``; sizes that are constants become static dimensions of the type."""
         assert isinstance(view.type, TensorViewType)
+        known = [n if isinstance(n, int) else constant_of(n) for n in sizes]
+        dims = tuple([DYNAMIC if n is None else n for n in known])
         extents = [self.index(n) for n in sizes]
-        known = (constant_of(value) for value in extents)
-        dims = tuple(DYNAMIC if n is None else n for n in known)
         made = view_type(PartitionTensorViewType, dims, view.type.element)
         operands = [view, *map(self.index, offsets), *extents]
         properties: dict[str, Attribute] = {SEGMENTS: segments(1, len(offsets), len(sizes))}

@@ -64,6 +64,21 @@ def append(block: Block, op: Operation) -> None:
     block._last_op = op
 
 
+def insert(block: Block, op: Operation, after: Operation | None) -> None:
+    """Put a new operation behind another of the block, None: in front of all."""
+    following = block._first_op if after is None else after._next_op
+    if following is None:
+        append(block, op)
+        return
+    op.parent = block
+    op._prev_op, op._next_op = after, following
+    following._prev_op = op
+    if after is None:
+        block._first_op = op
+    else:
+        after._next_op = op
+
+
 def name_value(value: SSAValue, hint: str) -> None:
     """Give a value its name's hint."""
     value._name = _valid_hint(hint)

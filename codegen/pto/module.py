@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import UNKNOWN_LOC, FunctionType, LocationAttr, ModuleOp, StringAttr, UnitAttr
@@ -10,8 +11,18 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...ir.diagnostics import Span
 from .build import Constants, PtoBuilder
+from .making import name_value
 from .printing import location_of
 from .words import word
+
+_ENTRY = UnitAttr()
+#: Attributes that modules and functions have again and again; the library checks each that is made.
+_text = lru_cache(maxsize=4096)(StringAttr)
+
+
+@lru_cache(maxsize=4096)
+def _signature(args: tuple[Attribute, ...], results: tuple[Attribute, ...]) -> FunctionType:
+    return FunctionType.from_lists(args, results)
 
 
 class FunctionBuilder:
@@ -33,7 +44,7 @@ class ModuleBuilder:
     def __init__(self, arch: str | None = None) -> None:
         self._block = Block()
         self._declared: set[str] = set()
-        attributes = {} if arch is None else {"pto.target_arch": StringAttr(arch)}
+        attributes = {} if arch is None else {"pto.target_arch": _text(arch)}
         self.op: ModuleOp = ModuleOp.create(regions=[Region(self._block)], attributes=attributes)
 
     def declare(self, name: str, args: Sequence[Attribute]) -> None:
@@ -43,9 +54,9 @@ class ModuleBuilder:
         self._declared.add(name)
         op = func.FuncOp.create(
             properties={
-                "sym_name": StringAttr(name),
-                "function_type": FunctionType.from_lists(list(args), []),
-                "sym_visibility": StringAttr("private"),
+                "sym_name": _text(name),
+                "function_type": _signature(tuple(args), ()),
+                "sym_visibility": _text("private"),
             },
             regions=[Region()],
         )
@@ -82,17 +93,17 @@ class ModuleBuilder:
         types = [type_ for _, type_ in args]
         block = Block(arg_types=types)
         for (hint, _), value in zip(args, block.args, strict=True):
-            value.name_hint = hint
+            name_value(value, hint)
         attributes: dict[str, Attribute] = {}
         if entry:
-            attributes["pto.entry"] = UnitAttr()
+            attributes["pto.entry"] = _ENTRY
         if kernel_kind is not None:
             attributes["pto.kernel_kind"] = word("kernel_kind", kernel_kind)
         place: LocationAttr = UNKNOWN_LOC if span is None else location_of(span)
         op = func.FuncOp.create(
             properties={
-                "sym_name": StringAttr(name),
-                "function_type": FunctionType.from_lists(types, list(results)),
+                "sym_name": _text(name),
+                "function_type": _signature(tuple(types), tuple(results)),
             },
             attributes=attributes,
             regions=[Region(block)],

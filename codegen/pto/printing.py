@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from io import StringIO
 from typing import NamedTuple
 
@@ -195,8 +196,13 @@ def _location_text(location: LocationAttr) -> str:
 
 
 def location_of(span: Span) -> FileLineColLoc:
-    """Return the location attribute of the start of a span."""
-    return FileLineColLoc(StringAttr(span.file), IntAttr(span.line), IntAttr(span.column))
+    """Return the (shared) location attribute of the start of a span."""
+    return _location(span.file, span.line, span.column)
+
+
+@lru_cache(maxsize=65_536)
+def _location(file: str, line: int, column: int) -> FileLineColLoc:
+    return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(column))
 
 
 def span_of(location: LocationAttr) -> Span | None:

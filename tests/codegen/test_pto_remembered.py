@@ -12,10 +12,10 @@ from tilegg.codegen.emit import build_module
 from tilegg.codegen.pto import printing
 from tilegg.codegen.pto.api import OPS, ModuleBuilder, parse_pto, print_pto, verify_module
 from tilegg.codegen.pto.isolation import checks_of
-from tilegg.codegen.pto.making import append, make
+from tilegg.codegen.pto.making import append, insert, make
 from tilegg.ir.diagnostics import TileggError
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, i1, i64
+from xdsl.dialects.builtin import UNKNOWN_LOC, FunctionType, IntegerAttr, ModuleOp, i1, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 from xdsl.traits import IsolatedFromAbove
@@ -126,5 +126,11 @@ def test_operations_made_cheaply_are_those_the_library_makes() -> None:
         assert [u.operation for u in a.uses] == [made] + [u.operation for u in a.uses][1:]
         append(block, made)
         assert block.last_op is made and made.parent is block
-    assert len(list(block.ops)) == 4 and list(reversed(block.ops)) == list(block.ops)[::-1]
+    first, last = (make(arith.ShLIOp, (a, b), (i64,), {}, UNKNOWN_LOC) for _ in range(2))
+    insert(block, first, None)
+    insert(block, last, block.last_op)
+    second = make(arith.ShLIOp, (a, b), (i64,), {}, UNKNOWN_LOC)
+    insert(block, second, first)
+    assert list(block.ops)[:2] == [first, second] and block.first_op is first and block.last_op is last
+    assert len(list(block.ops)) == 7 and list(reversed(block.ops)) == list(block.ops)[::-1]
     block.verify()
