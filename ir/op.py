@@ -50,6 +50,9 @@ class Kind(Enum):
     NUMBER = "number"
     WORD = "word"
 
+    #: There is one object of each, and the library's hash of names is slow.
+    __hash__ = object.__hash__
+
     @property
     def is_operand(self) -> bool:
         """True for run-time values, false for compile-time attributes."""

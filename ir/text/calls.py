@@ -158,17 +158,18 @@ class Calls(Arguments):
     ) -> list[Any]:
         node = _leading_positional(target, node)
         ready = self._leading(target, node)
-        fitting = [p for p in target.plans if self._fits(p, ready)]
-        if not fitting and any(isinstance(type_of(o), TensorType | OpaqueType) for o in ready):
-            fitting = [p for p in target.plans if self._may_be(p, ready, written)]
-        if not fitting and _scalar_and_tile(node, ready) and any(p.first is Kind.TILE for p in target.plans):
+        fitting = self._fitting(target, ready)
+        if fitting is None and any(isinstance(type_of(o), TensorType | OpaqueType) for o in ready):
+            fitting = next((p for p in target.plans if self._may_be(p, ready, written)), None)
+        if fitting is None and _scalar_and_tile(node, ready) and any(p.first is Kind.TILE for p in target.plans):
             form = _FIRST_SCALAR.get(target.text.rpartition(".")[2], "")
             name = names[0] if names else None
             return [self.scalar_first(form, target.text, ready[0], ready[1], node, name, written)]
         # A form that takes the first operand tells best what is wrong with the others.
-        fitting = fitting or [p for p in target.plans if ready and self._fits(p, ready[:1])]
-        if fitting:
-            return self._declared(fitting[0], node, ready, names, written, used)
+        if fitting is None and ready:
+            fitting = self._fitting(target, ready[:1])
+        if fitting is not None:
+            return self._declared(fitting, node, ready, names, written, used)
         # Tensor forms of the ordinary operations may be unknown; those of the distributed ones are all declared.
         unknowable = OpaqueType if target.text.startswith("pld.") else TensorType | OpaqueType
         if any(isinstance(type_of(o), unknowable) for o in ready):
@@ -183,6 +184,13 @@ class Calls(Arguments):
     def _leading(self, target: Target, node: ast.Call) -> tuple[Operand, ...]:
         """Evaluate the operands that decide which form is meant: at most the first two."""
         return tuple([self.argument(target.text, arg) for arg in node.args[: target.leading]])
+
+    def _fitting(self, target: Target, ready: tuple[Operand, ...]) -> Plan | None:
+        """Return the first form that takes the operands."""
+        for plan in target.plans:
+            if self._fits(plan, ready):
+                return plan
+        return None
 
     def _fits(self, plan: Plan, ready: tuple[Operand, ...]) -> bool:
         for slot, operand in zip(plan.slots, ready):

@@ -34,7 +34,12 @@ def parse(text: str | bytes, file: str = "<text>") -> Program:
 def parse_with_remarks(text: str | bytes, file: str = "<text>") -> tuple[Program, list[Diagnostic]]:
     """Return the program and the warnings and remarks on it (TG002, TG015, TG016, TG018)."""
     with _no_collection():
-        return _Reading(Source(_decoded(text, file), file)).read()
+        reading = _Reading(Source(_decoded(text, file), file))
+        try:
+            return reading.read()
+        finally:
+            # The one cycle: without it the syntax tree goes at once.
+            del reading.module.body_results
 
 
 def _decoded(text: str | bytes, file: str) -> str:
