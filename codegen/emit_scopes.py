@@ -104,7 +104,8 @@ class Scopes:
         self, cls: type[Operation], *operands: SSAValue, type_: Attribute | None = None, **props: Any
     ) -> SSAValue:
         """Append an operation of one result, of the first operand's type unless given."""
-        return self.b.made(cls, operands, (type_ or operands[0].type,), props).results[0]
+        (result,) = self.b.made(cls, operands, (type_ or operands[0].type,), props).results
+        return result
 
     def index(self, value: Extent) -> SSAValue:
         return self.b.index(value)

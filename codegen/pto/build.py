@@ -329,7 +329,7 @@ class PtoBuilder:
         name: str | None,
     ) -> SSAValue:
         """Append a new operation of one result, and return that."""
-        result = self.made(cls, operands, (type_,), properties).results[0]
+        (result,) = self.made(cls, operands, (type_,), properties).results
         if name is not None:
             name_value(result, name)
         return result

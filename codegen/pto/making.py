@@ -18,6 +18,9 @@ from xdsl.irdl import IRDLOperation, OptionalDef
 _Op = TypeVar("_Op", bound=Operation)
 
 
+_NONE: SSAValues[OpResult] = SSAValues()
+
+
 def make(
     cls: type[_Op],
     operands: Sequence[SSAValue],
@@ -34,7 +37,7 @@ def make(
         value.add_use(use)
         uses.append(use)
     op._operand_uses = tuple(uses)
-    op.results = SSAValues([OpResult(t, op, i) for i, t in enumerate(types)])
+    op.results = SSAValues([OpResult(t, op, i) for i, t in enumerate(types)]) if types else _NONE
     op.properties = properties
     op.attributes = {}
     op.location = location

@@ -105,8 +105,7 @@ class PtoPrinter(Printer):
         """Return what stands behind an operation; neighbours mostly share it."""
         location = op.location
         if self._place[0] is not location:
-            known = self.locations and not isinstance(location, UnknownLoc)
-            self._place = (location, _location_text(location) if known else "")
+            self._place = (location, _location_text(location) if self.locations else "")
         return self._place[1]
 
 
@@ -192,7 +191,7 @@ def _location_text(location: LocationAttr) -> str:
         # Escapes are the library's business; names without special characters are written directly.
         if name.isascii() and name.isprintable() and '"' not in name and "\\" not in name:
             return f' loc("{name}":{location.line.data}:{location.column.data})'
-    return f" {location}"
+    return "" if isinstance(location, UnknownLoc) else f" {location}"
 
 
 def location_of(span: Span) -> FileLineColLoc:
