@@ -83,7 +83,8 @@ class _Recipes:
         self.approx = {
             k: c for c, node in self.nodes.items() if is_approx(node) and c in self.members for k in node.children
         }
-        self.prices = {c: pricer.nodes(graph)[c][i] for c, i in solution.picks.items()}
+        priced = pricer.nodes(graph)
+        self.prices = {c: priced[c][i] for c, i in solution.picks.items()}
         self.order = self._children_first()
         self.helped = self._helped()
 

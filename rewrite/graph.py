@@ -12,7 +12,8 @@ from ..ir.valueset import ValueSet
 LEAF, LITERAL, ABSENT, OPERATION = range(4)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+# Nobody writes to a node. Not frozen: making one would take five times as long, and every graph makes many.
+@dataclass(eq=False, slots=True)
 class Node:
     """One e-node. ``rule`` is the number of the rule that created it, 0 for what the program wrote.
 
