@@ -92,14 +92,15 @@ class _Plain:
     def _child(self, o: Any) -> int:
         if isinstance(o, Value):
             return self.class_of[o.name]
-        if o not in self.literals:
+        known = self.literals.get(o)
+        if known is None:
             node = Node(ABSENT) if o is None else Node(LITERAL, type=o.type, value=o)
-            self.literals[o] = self._class(node, node.type)
-        return self.literals[o]
+            known = self.literals[o] = self._class(node, node.type)
+        return known
 
     def _operation(self, i: int, op: Op) -> int:
         decl = OPS[op.name]
-        children = tuple(self._child(op.operands[p]) for p in child_params(decl))
+        children = tuple([self._child(op.operands[p]) for p in child_params(decl)])
         t = op.result.type
         node = Node(OPERATION, decl, t, op.attrs, op.operands, children, origin=i, key=self._key(op))
         price = self.pricer.node_of(self.types, self.sets, node)

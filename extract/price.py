@@ -206,7 +206,8 @@ class Pricer:
             return self._scalar(decl, types, result)
         if decl.pto is None or decl.name in FREE or isinstance(result, ScalarType) or decl.name.startswith(_ORDERED):
             return NOTHING
-        key = (decl.name, tuple(types), result, tuple(sorted((k, repr(v)) for k, v in attrs.items())))
+        words = tuple(sorted([(k, repr(v)) for k, v in attrs.items()])) if attrs else ()
+        key = (decl.name, tuple(types), result, words)
         found = self._memo.get(key)
         if found is None:
             found = _rank_refusal(decl, result) or self._operation(decl, types, result, attrs)
