@@ -155,7 +155,8 @@ def _form_of(op: Operation) -> _Form | None:
         if len(_FORMS) >= _REMEMBERED:
             _FORMS.clear()
         like = None if op.successors else _like(op, types, given)
-        known = _FORMS[key] = (None if like is None else _recorded(like), (types, given, like))
+        kept = (types, given, *op.properties.values(), *op.attributes.values())
+        known = _FORMS[key] = (None if like is None else _recorded(like), kept)
     return known[0]
 
 

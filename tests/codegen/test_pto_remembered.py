@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tilegg import lower, parse
 from tilegg.codegen.emit import build_module
-from tilegg.codegen.pto import printing
+from tilegg.codegen.pto import printing, verify
 from tilegg.codegen.pto.api import OPS, ModuleBuilder, parse_pto, print_pto, verify_module
 from tilegg.codegen.pto.isolation import checks_of
 from tilegg.codegen.pto.making import append, insert, make
@@ -43,6 +43,18 @@ def test_filled_forms_are_what_each_operation_prints_by_itself(monkeypatch: pyte
     monkeypatch.setattr(printing, "_form_of", lambda op: None)
     assert len(built) > 10
     assert filled == [print_pto(m) for m in built]
+
+
+def test_full_tables_begin_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = modules()
+    wanted = [print_pto(m) for m in built]
+    monkeypatch.setattr(printing, "_REMEMBERED", 2)
+    monkeypatch.setattr(verify, "_REMEMBERED", 2)
+    printing._FORMS.clear()
+    verify._RIGHT.clear()
+    for module, text in zip(built, wanted, strict=True):
+        assert verify_module(module, "a5") == [] and print_pto(module) == text
+    assert len(printing._FORMS) <= 2 and len(verify._RIGHT) <= 2
 
 
 def kernel(body: str, args: str = f"%a: {TILE}, %b: {BITS}, %c: {BITS}, %s: i32") -> list[str]:
