@@ -42,7 +42,7 @@ def _main(words: list[str]) -> int:
 
     _use_utf8()
     try:
-        args = parser().parse_args(words)
+        args = parser(words[0] if words else "").parse_args(words)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0
     try:

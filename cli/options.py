@@ -48,8 +48,20 @@ class Verbs:
         return made
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line."""
+#: The files of verbs, in the order of the help, and their verbs.
+_GROUPS = {
+    lower: ("lower",),
+    explain: ("explain",),
+    casts: ("casts",),
+    scalars: ("scalars",),
+    runs: ("run", "equiv", "verify"),
+    check: ("check", "fmt"),
+    catalog: ("rules", "targets", "ops"),
+}
+
+
+def parser(verb: str = "") -> argparse.ArgumentParser:
+    """Return the parser of the whole command line, or of what can follow a verb alone: each argument takes its time."""
     made = argparse.ArgumentParser(
         prog="tilegg",
         description="An e-graph optimizer for tile programs: tile program in, cheapest legal PTO assembly out.",
@@ -59,9 +71,11 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--version", action="version", version=f"tilegg {__version__}")
     verbs = Verbs(made.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True))
-    for group in (lower, explain, casts, scalars, runs, check, catalog):
+    asked = [group for group, names in _GROUPS.items() if verb in names]
+    for group in asked or _GROUPS:
         group.add(verbs)
-    _add_reproduce(verbs)
+    if not asked:
+        _add_reproduce(verbs)
     return made
 
 

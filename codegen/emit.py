@@ -24,7 +24,7 @@ from ..rules.target import Target, load_target
 from . import emit_threads
 from .emit_body import Body
 from .emit_calls import Unit, unit_of
-from .mlir_scalars import parameters
+from .mlir_values import parameters
 from .pto import api as pto
 from .signals.gate import require_clean
 
@@ -109,7 +109,9 @@ def build_module(
     for f in kernels:
         if f.name in simt:
             _named(f)
-            module.add(emit_threads.simt_function(f, parameters(source.functions), most.get(f.name)))
+            from .emit_around import simt_function
+
+            module.add(simt_function(f, parameters(source.functions), most.get(f.name)))
         else:
             _emit_function(unit, f, machine)
     return module.op

@@ -34,8 +34,7 @@ from .emit_forms import Plan
 from .emit_names import Names
 from .emit_scopes import INDEX, scalar_type
 from .emit_state import State
-from .mlir_scalars import parameters
-from .mlir_values import mlir_type
+from .mlir_values import mlir_type, parameters
 from .pto.api import FunctionBuilder, ptr_type
 
 Handler = Callable[[State, Op], None]
@@ -165,7 +164,9 @@ class Body:
                 case If():
                     self.flow.branch(s)
                 case Scope() if section_grid(s.header) is not None:
-                    emit_threads.emit_section(state, s, self.function, self.params)
+                    from .emit_around import emit_section
+
+                    emit_section(state, s, self.function, self.params)
                 case Scope():
                     self.statements(s.body.statements)
                 case Return():
@@ -189,7 +190,9 @@ class Body:
         state = self.state
         handler = HANDLERS.get(s.name)
         if handler is None and emit_threads.takes(s):
-            emit_threads.emit_op(state, s, self.function, self.params)
+            from .emit_around import emit_op
+
+            emit_op(state, s, self.function, self.params)
             return
         if handler is None:
             decl = OPS.get(s.name)

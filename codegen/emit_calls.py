@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects import func
 from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import SSAValue
 
@@ -40,6 +39,7 @@ from .emit_scalars import convert, scalar_operand
 from .emit_scopes import INDEX as INDEX_TYPE
 from .emit_scopes import Extent, scalar_type
 from .emit_state import State, TensorRef
+from .pto import func
 from .pto.api import ModuleBuilder, ptr_type
 
 #: What a deferred wait calls: the adapter that the runtime puts around the task.

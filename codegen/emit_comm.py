@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
@@ -21,6 +20,7 @@ from .emit_memory import load_tile, partition, store_tile, tensor_of
 from .emit_scalars import convert, scalar_operand
 from .emit_scopes import I64, INDEX, Extent
 from .emit_state import State, TensorRef
+from .pto import arith
 from .pto.api import word
 from .pto.elements import element_bytes
 

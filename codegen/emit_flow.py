@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from xdsl.dialects import arith, scf
 from xdsl.ir import Block as MlirBlock
 from xdsl.ir import Region, SSAValue
 
@@ -22,6 +21,7 @@ from ..rewrite.region import uses
 from .emit_scalars import condition, convert, scalar_operand
 from .emit_scopes import Extent, scalar_type
 from .emit_state import State, TileRef
+from .pto import arith, scf
 from .pto.build import PtoBuilder
 
 Run = Callable[[Sequence[Statement]], None]

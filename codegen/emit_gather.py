@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, IntegerType, StringAttr, VectorType, i32
 from xdsl.ir import Attribute, SSAValue
 
@@ -23,6 +22,7 @@ from .emit_memory import partition, tensor_of
 from .emit_scalars import scalar_operand
 from .emit_special import over
 from .emit_state import State, TileRef
+from .pto import arith
 from .pto.api import word
 from .pto.base import SEGMENTS, segments
 
@@ -163,7 +163,8 @@ def merge(state: State, s: Op) -> None:
 def _counts(state: State) -> SSAValue:
     """Return a vector that takes how many pairs of each list were merged."""
     t = VectorType(_I16, [4])
-    op = arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(t, [0, 0, 0, 0]), t)
+    zeros = DenseIntOrFPElementsAttr.from_list(t, [0, 0, 0, 0])
+    op = arith.ConstantOp.create(result_types=[t], properties={"value": zeros})
     return state.b.add(op).results[0]
 
 

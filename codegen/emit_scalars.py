@@ -6,9 +6,7 @@ Only operations the assembler can lower are used (assembler v0.60): no ``math``,
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, IntegerType
 from xdsl.ir import Operation, SSAValue
 
@@ -16,13 +14,12 @@ from ..ir.dtypes import BOOL, FP32, INDEX, INT64, DType
 from ..ir.literals import nearest
 from ..ir.program import Const, Op, Operand, Value
 from .emit_scopes import I64, Scopes, scalar_type
+from .pto import arith
 
 _I1 = IntegerType(1)
 _CMPI = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
 _UNSIGNED_SHIFT = 4
 _CMPF = {"eq": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5, "ne": 13, "unordered": 14}
-_NO_FASTMATH = arith.FastMathFlagsAttr("none")
-_NO_OVERFLOW = arith.IntegerOverflowAttr("none")
 
 #: Operation name -> classes for signed integers (and index), unsigned integers, floats.
 _BINARY: dict[str, tuple[type[Operation] | None, type[Operation] | None, type[Operation] | None]] = {
@@ -48,21 +45,6 @@ _BINARY: dict[str, tuple[type[Operation] | None, type[Operation] | None, type[Op
 _NATURAL = frozenset(
     f"scalar.{n}" for n in ("add", "mul", "div", "floordiv", "min", "max", "bit_and", "bit_or", "shr", "mod")
 )
-
-
-def _new(state: Scopes, cls: type[Operation], *operands: SSAValue) -> SSAValue:
-    props: dict[str, Any] = {}
-    if cls in _WITH_FASTMATH:
-        props["fastmath"] = _NO_FASTMATH
-    elif cls in _WITH_OVERFLOW:
-        props["overflowFlags"] = _NO_OVERFLOW
-    return state.arith(cls, *operands, **props)
-
-
-_WITH_FASTMATH = frozenset(
-    (arith.SubfOp, arith.MulfOp, arith.DivfOp, arith.MinnumfOp, arith.MaxnumfOp, arith.NegfOp)
-)
-_WITH_OVERFLOW = frozenset((arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp))
 
 
 # -- operands --------------------------------------------------------------------------------------------
@@ -145,10 +127,10 @@ def _from_int(state: Scopes, x: SSAValue, src: DType, dst: DType, clamp: bool) -
 def _clamped(state: Scopes, x: SSAValue, src: DType, dst: DType) -> SSAValue:
     low, high = int(dst.min_value), int(dst.max_value)
     if int(src.min_value) < low:
-        x = _new(state, arith.MaxSIOp, x, constant(state, low, src))
+        x = state.arith(arith.MaxSIOp, x, constant(state, low, src))
     if int(src.max_value) > high:
         cls = arith.MinSIOp if src.signed else arith.MinUIOp
-        x = _new(state, cls, x, constant(state, high, src))
+        x = state.arith(cls, x, constant(state, high, src))
     return x
 
 
@@ -172,7 +154,7 @@ def _float_to_int(state: Scopes, x: SSAValue, dst: DType, mode: str) -> SSAValue
     rounded = _rounded(state, x, whole, mode)
     low, high = int(dst.min_value), int(dst.max_value)
     if dst.bits < 64:
-        limited = _new(state, arith.MinSIOp, _new(state, arith.MaxSIOp, rounded, constant(state, low, INT64)),
+        limited = state.arith(arith.MinSIOp, state.arith(arith.MaxSIOp, rounded, constant(state, low, INT64)),
                        constant(state, high, INT64))  # fmt: skip
     else:
         limited = rounded
@@ -189,9 +171,9 @@ def _rounded(state: Scopes, x: SSAValue, whole: SSAValue, mode: str) -> SSAValue
     """Correct the truncated value of x by its exact fraction."""
     if mode in ("trunc", "none"):
         return whole
-    fraction = _new(state, arith.SubfOp, x, state.arith(arith.SIToFPOp, whole, type_=x.type))
-    up = _new(state, arith.AddiOp, whole, constant(state, 1, INT64))
-    down = _new(state, arith.SubiOp, whole, constant(state, 1, INT64))
+    fraction = state.arith(arith.SubfOp, x, state.arith(arith.SIToFPOp, whole, type_=x.type))
+    up = state.arith(arith.AddiOp, whole, constant(state, 1, INT64))
+    down = state.arith(arith.SubiOp, whole, constant(state, 1, INT64))
 
     def when(how: str, limit: float) -> SSAValue:
         return _compare(state, how, fraction, constant(state, limit, FP32), FP32)
@@ -204,10 +186,10 @@ def _rounded(state: Scopes, x: SSAValue, whole: SSAValue, mode: str) -> SSAValue
         return _select(state, when("ge", 0.5), up, _select(state, when("le", -0.5), down, whole))
     if mode != "rint":
         state.fail(f"scalars cannot be rounded with mode {mode!r} in assembly")
-    odd = _compare(state, "ne", _new(state, arith.AndIOp, whole, constant(state, 1, INT64)),
+    odd = _compare(state, "ne", state.arith(arith.AndIOp, whole, constant(state, 1, INT64)),
                    constant(state, 0, INT64), INT64)  # fmt: skip
-    rise = _new(state, arith.OrIOp, when("gt", 0.5), _new(state, arith.AndIOp, when("eq", 0.5), odd))
-    fall = _new(state, arith.OrIOp, when("lt", -0.5), _new(state, arith.AndIOp, when("eq", -0.5), odd))
+    rise = state.arith(arith.OrIOp, when("gt", 0.5), state.arith(arith.AndIOp, when("eq", 0.5), odd))
+    fall = state.arith(arith.OrIOp, when("lt", -0.5), state.arith(arith.AndIOp, when("eq", -0.5), odd))
     return _select(state, rise, up, _select(state, fall, down, whole))
 
 
@@ -218,7 +200,7 @@ def _select(state: Scopes, when: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue
 def _compare(state: Scopes, how: str, a: SSAValue, b: SSAValue, dtype: DType) -> SSAValue:
     if dtype.is_float:
         predicate = IntegerAttr(_CMPF[how], I64)
-        return state.arith(arith.CmpfOp, a, b, type_=_I1, predicate=predicate, fastmath=_NO_FASTMATH)
+        return state.arith(arith.CmpfOp, a, b, type_=_I1, predicate=predicate)
     code = _CMPI[how]
     if code > 1 and not dtype.signed:
         code += _UNSIGNED_SHIFT
@@ -245,11 +227,11 @@ def binary(state: Scopes, s: Op) -> SSAValue:
     a, b = (scalar_operand(state, o, dtype) for o in s.operands[:2])
     if dtype.is_float and s.name == "scalar.add":
         # The assembler (v0.60) has no lowering for arith.addf; a - (-b) is the same number, zeros and NaN included.
-        b = _new(state, arith.NegfOp, b)
+        b = state.arith(arith.NegfOp, b)
     natural = state.is_natural(a) and state.is_natural(b)
     if cls is arith.FloorDivSIOp and natural:
         cls = arith.DivUIOp
-    return _noted(state, s, _new(state, cls, a, b), natural)
+    return _noted(state, s, state.arith(cls, a, b), natural)
 
 
 def _noted(state: Scopes, s: Op, made: SSAValue, natural: bool) -> SSAValue:
@@ -265,21 +247,21 @@ def modulo(state: Scopes, s: Op) -> SSAValue:
         state.fail("the remainder of float scalars cannot be written as assembly")
     a, b = (scalar_operand(state, o, dtype) for o in s.operands[:2])
     if not dtype.signed or (state.is_natural(a) and state.is_natural(b)):
-        return _noted(state, s, _new(state, arith.RemUIOp, a, b), True)
-    rest = _new(state, arith.RemSIOp, a, b)
-    return _new(state, arith.RemSIOp, _new(state, arith.AddiOp, rest, b), b)
+        return _noted(state, s, state.arith(arith.RemUIOp, a, b), True)
+    rest = state.arith(arith.RemSIOp, a, b)
+    return state.arith(arith.RemSIOp, state.arith(arith.AddiOp, rest, b), b)
 
 
 def remainder(state: Scopes, s: Op) -> SSAValue:
     """Remainder with the sign of the dividend."""
     dtype: DType = s.result.type.dtype  # type: ignore[union-attr]
     a, b = (scalar_operand(state, o, dtype) for o in s.operands[:2])
-    return _new(state, arith.RemSIOp if dtype.signed else arith.RemUIOp, a, b)
+    return state.arith(arith.RemSIOp if dtype.signed else arith.RemUIOp, a, b)
 
 
 def invert(state: Scopes, s: Op) -> SSAValue:
     dtype: DType = s.result.type.dtype  # type: ignore[union-attr]
-    return _new(state, arith.XOrIOp, scalar_operand(state, s.operands[0], dtype), constant(state, -1, dtype))
+    return state.arith(arith.XOrIOp, scalar_operand(state, s.operands[0], dtype), constant(state, -1, dtype))
 
 
 def choose(state: Scopes, s: Op) -> SSAValue:
@@ -297,14 +279,14 @@ def compare(state: Scopes, s: Op) -> SSAValue:
 def logic(state: Scopes, s: Op) -> SSAValue:
     values = [condition(state, o) for o in s.operands]
     if s.name == "scalar.not_":
-        return _new(state, arith.XOrIOp, values[0], constant(state, True, BOOL))
-    return _new(state, arith.AndIOp if s.name == "scalar.and_" else arith.OrIOp, *values)
+        return state.arith(arith.XOrIOp, values[0], constant(state, True, BOOL))
+    return state.arith(arith.AndIOp if s.name == "scalar.and_" else arith.OrIOp, *values)
 
 
 def negate(state: Scopes, s: Op) -> SSAValue:
     dtype: DType = s.result.type.dtype  # type: ignore[union-attr]
     x = scalar_operand(state, s.operands[0], dtype)
-    return _new(state, arith.NegfOp, x) if dtype.is_float else _new(state, arith.SubiOp, constant(state, 0, dtype), x)
+    return state.arith(arith.NegfOp, x) if dtype.is_float else state.arith(arith.SubiOp, constant(state, 0, dtype), x)
 
 
 def cast(state: Scopes, s: Op) -> SSAValue:

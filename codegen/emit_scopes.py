@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NoReturn
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -18,6 +17,7 @@ from ..ir.program import Const, Operand, Value
 from ..ir.types import Dim
 from ..rules.target import Target
 from .emit_forms import Plan
+from .pto import arith
 from .pto.api import FunctionBuilder, PtoBuilder, element
 from .pto.base import constant_of
 from .pto.making import name_value

@@ -21,7 +21,7 @@ from ..ir.domains import is_entry
 from ..ir.dtypes import BOOL, INDEX, INT64, DType
 from ..ir.op import OPS
 from ..ir.types import ScalarType
-from .mlir_values import INDEX_TYPE, constant, dtype_type, intrinsic, mlir_type, named
+from .mlir_values import INDEX_TYPE, constant, dtype_type, intrinsic, mlir_type, named, parameters
 from .pto.api import location_of
 
 
@@ -33,14 +33,6 @@ def emit_mlir(program: ir.Program | ir.Function) -> str:
     out = StringIO()
     Printer(stream=out).print_op(module)
     return out.getvalue() + "\n"
-
-
-def parameters(functions: Iterable[ir.Function]) -> dict[str, tuple[DType | None, ...]]:
-    """Return the dtypes of every function's scalar parameters (``None``: pointers)."""
-    return {
-        f.name: tuple(p.value.type.dtype if isinstance(p.value.type, ScalarType) else None for p in f.params)
-        for f in functions
-    }
 
 
 class MlirFunction:

@@ -14,7 +14,7 @@ from ..ir.program import Op, Scope
 from ..ir.simt import section_grid
 from ..ir.types import PtrType, ScalarType, TensorType, Type
 from .mlir_scalars import MlirFunction
-from .mlir_values import dtype_type
+from .mlir_values import dtype_type, is_packed
 from .pto.api import OPS as PTO_OPS
 from .pto.simt import number
 from .pto.types import PtrSpec
@@ -64,12 +64,6 @@ def _unread(s: Op) -> Type | None:
 
 
 _VECTOR = ("pto.load", "pto.store", "pto.ldg", "pto.stg")
-
-
-def is_packed(s: Op) -> bool:
-    """Return whether an access is to two contiguous elements."""
-    value = s.result.type if s.results else getattr(s.operands[0], "type", None)
-    return isinstance(value, ScalarType) and bool(value.dtype.packed_of)
 
 
 def _vector(e: MlirFunction, s: Op, name: str) -> SSAValue | None:

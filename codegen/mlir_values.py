@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     BFloat16Type,
     Float16Type,
@@ -23,10 +23,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ..ir import lazy_numpy as np
 from ..ir.convert import decode, encode
 from ..ir.dtypes import BOOL, DTYPES, INDEX, DType
+from ..ir.program import Function, Op
 from ..ir.types import PtrType as PointerType
 from ..ir.types import ScalarType, Type
 from .pto.elements import ELEMENTS, PAIR_TYPES
-from .pto.intrinsics import CallIntrinsicOp
 from .pto.types import PtrSpec, PtrType
 
 I1, I32, I64, INDEX_TYPE = IntegerType(1), IntegerType(32), IntegerType(64), IndexType()
@@ -66,6 +66,8 @@ def dtype_type(dtype: DType) -> Attribute | None:
 
 def constant(value: int | float | bool, dtype: DType) -> Operation:
     """Return ``arith.constant`` of a literal: floats rounded to nearest even, integers cut to their width."""
+    from xdsl.dialects import arith
+
     t = dtype_type(dtype)
     if dtype.is_float:
         number = float(decode(encode(np.array([float(value)]), dtype, "rint", False), dtype)[0])
@@ -92,6 +94,8 @@ def named(
 
 def saturating(name: str, result: IntegerType, operand: SSAValue) -> Operation:
     """Return a saturating conversion of an f32, called by its full name: MLIR 19 cannot translate its operation."""
+    from .pto.intrinsics import CallIntrinsicOp
+
     full = StringAttr(f"{name}.i{result.width.data}.f32")
     return CallIntrinsicOp.create(operands=[operand], result_types=[result], properties={"intrin": full})
 
@@ -102,3 +106,17 @@ def intrinsic(name: str, result: Attribute, *operands: SSAValue) -> Operation:
     if name == "llvm.abs":
         props["is_int_min_poison"] = IntegerAttr(0, I1)
     return named(name.replace("llvm.", "llvm.intr.", 1), list(operands), [result], props)
+
+
+def parameters(functions: Iterable[Function]) -> dict[str, tuple[DType | None, ...]]:
+    """Return the dtypes of every function's scalar parameters (``None``: pointers)."""
+    return {
+        f.name: tuple(p.value.type.dtype if isinstance(p.value.type, ScalarType) else None for p in f.params)
+        for f in functions
+    }
+
+
+def is_packed(s: Op) -> bool:
+    """Return whether an access is to two contiguous elements."""
+    value = s.result.type if s.results else getattr(s.operands[0], "type", None)
+    return isinstance(value, ScalarType) and bool(value.dtype.packed_of)

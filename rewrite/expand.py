@@ -42,9 +42,6 @@ from ..ir.program import (
     walk,
 )
 from ..ir.types import OpaqueType, ScalarType, TileType
-from ..rules.collectives import RECIPES, Context, Steps
-from ..rules.collectives.host import host_mode, is_auto
-from ..rules.collectives.reuse import Reuse
 from ..rules.target import Target
 from .expand_tiles import Emitter, Recipe, expand_scatter_update, expand_tquant_mx, positions_fit
 from .names import names_of
@@ -60,6 +57,8 @@ class Expansion:
     fits: Callable[[Op], bool] = lambda op: True
 
 
+#: How the names begin of what :mod:`tilegg.rules.collectives` has recipes for; it is imported by programs with such.
+_DISTRIBUTED = "pld."
 #: Operation name -> expansion. Adding one is a recipe and a line here.
 EXPANSIONS: dict[str, Expansion] = {
     "tile.tquant_mx": Expansion(expand_tquant_mx, "tquant.mx"),
@@ -96,7 +95,7 @@ def _function(f: Function, target: Target | None, remarks: list[Diagnostic] | No
     found = [s for s in ops if _applies(s)]
     structured = [s for s in ops if _structured(s)] if kernel else []
     scope = _scalars(f)
-    open_modes = not kernel and any(map(is_auto, ops))
+    open_modes = not kernel and any(map(_is_open, ops))
     if not found and not structured and not open_modes and not any(splits(s, target, scope) for s in ops):
         return f
     for op in found:
@@ -114,9 +113,22 @@ def _applies(op: Op) -> bool:
 
 def _structured(op: Op) -> bool:
     """Return whether an operation has a structured recipe and operands of known types."""
+    if not op.name.startswith(_DISTRIBUTED):
+        return False
+    from ..rules.collectives import RECIPES
+
     return op.name in RECIPES and not any(
         isinstance(o, Verbatim) or isinstance(getattr(o, "type", None), OpaqueType) for o in flat_operands(op.operands)
     )
+
+
+def _is_open(op: Op) -> bool:
+    """Return whether an operation's mode is open where the runtime does the operation."""
+    if not op.name.startswith(_DISTRIBUTED):
+        return False
+    from ..rules.collectives.host import is_auto
+
+    return is_auto(op)
 
 
 def _require(op: Op, target: Target | None) -> None:
@@ -149,6 +161,9 @@ class _Expansion:
         self.target, self.scope, self.kernel = target, _scalars(f), level_of(f) == INCORE
         self.replaced: dict[str, Operand] = {}
         if structured:
+            from ..rules.collectives import Context
+            from ..rules.collectives.reuse import Reuse
+
             self.context = Context(target, self.scope)
             self.reuse = Reuse(f)
 
@@ -160,7 +175,7 @@ class _Expansion:
                     out += expand_op(self._op(s), self.taken)
                 case Op() if splits(s, self.target, self.scope):
                     out += split(self._op(s), self.taken, self.scope)
-                case Op() if not self.kernel and is_auto(s):
+                case Op() if not self.kernel and _is_open(s):
                     out.append(self._with_mode(self._op(s)))
                 case Op() if self.structured and _structured(s):
                     out += self._replaced(s)
@@ -169,12 +184,16 @@ class _Expansion:
         return Block(tuple(out))
 
     def _with_mode(self, s: Op) -> Op:
+        from ..rules.collectives.host import host_mode
+
         made, why = host_mode(s, self.target)
         if self.remarks is not None:
             self.remarks.append(Diagnostic("TG054", f"{s.name} mode='auto' takes {why}", s.span, severity="remark"))
         return made
 
     def _replaced(self, s: Op) -> list[Statement]:
+        from ..rules.collectives import RECIPES, Steps
+
         op = self._op(s)
         context = replace(self.context, before=self.reuse.before(s), after=self.reuse.after(s))
         steps = Steps(op, self.taken, context)

@@ -8,12 +8,15 @@ cells, so one window serves every round. A ring needs an explicit signal (refuse
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ..ir.dtypes import INT32
 from ..ir.levels import HOST, level_of
 from ..ir.program import Block, For, Function, If, Op, Program, Scope, Statement, Value, While, walk
-from ..rules.collectives import Context, Steps
 from .names import names_of
+
+if TYPE_CHECKING:
+    from ..rules.collectives import Steps
 
 _CALL = "pld.tensor.allreduce"
 _CELL_BYTES = 4
@@ -51,6 +54,8 @@ def _with(s: Statement, taken: set[str], made: list[Statement]) -> Statement:
 
     match s:
         case Op() if _missing(s):
+            from ..rules.collectives import Context, Steps
+
             steps = Steps(s, taken, Context())
             signal = _window(steps, int(s.attrs.get("core_num", 1)))
             made += steps.statements()

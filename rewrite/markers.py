@@ -14,7 +14,6 @@ from dataclasses import replace
 from ..ir.levels import INCORE, level_of
 from ..ir.program import Block, For, Function, If, Op, Program, Scope, Statement, While, inner_blocks, walk
 from ..ir.types import TensorType
-from ..rules.collectives import Context, Steps
 from .markers_flow import FENCE, INVALID, WAIT, Facts, Fates, Outcomes, first, is_read, outcomes
 from .markers_region import Scalars, written_region
 from .names import names_of
@@ -104,6 +103,8 @@ class _Markers:
     # -- markers -----------------------------------------------------------------------------------------
 
     def _published(self, s: Op) -> list[Statement]:
+        from ..rules.collectives import Context, Steps
+
         steps = Steps(s, self.taken, Context())
         tensor, shape, offsets = written_region(steps, self.scalars, s)
         steps.op(INVALID, tensor, shape, offsets)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir.program import For, Function, Op, Value, While, defined, walk
 from ..ir.types import Dim, ScalarType, TensorType, TileType
-from ..rules.collectives import Steps
-from ..rules.collectives.steps import Num
 from .markers_flow import WRITTEN
+
+if TYPE_CHECKING:
+    from ..rules.collectives import Steps
+    from ..rules.collectives.steps import Num
 
 
 class Scalars:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .build import PtoBuilder
 from .dialect import OPS, pto_context, pto_dialect
 from .elements import element
 from .module import FunctionBuilder, ModuleBuilder
-from .parsing import parse_pto
 from .printing import PtoPrinter, location_of, print_pto, span_of
 from .types import (
     DYNAMIC,
@@ -21,6 +22,9 @@ from .types import (
 )
 from .verify import verify_module, verify_pto
 from .words import word
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
 
 __all__ = [
     "DYNAMIC",
@@ -48,3 +52,10 @@ __all__ = [
     "verify_pto",
     "word",
 ]
+
+
+def parse_pto(text: str, filename: str | None = None) -> ModuleOp:
+    """Read a module from assembly text, as :func:`.parsing.parse_pto` says, which is loaded by the first text."""
+    from .parsing import parse_pto as parse
+
+    return parse(text, filename)

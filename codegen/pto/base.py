@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import ClassVar, TypeVar
+from collections.abc import Mapping, Sequence
+from functools import cache
+from threading import RLock
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.irdl import IRDLOperation, OpDef, irdl_op_definition
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from .elements import ELEMENT_NAMES
 from .types import _TextType
+
+if TYPE_CHECKING:
+    from xdsl.irdl.declarative_assembly_format import FormatProgram
+    from xdsl.parser import Parser, UnresolvedOperand
 
 SEGMENTS = "operandSegmentSizes"
 _Op = TypeVar("_Op", bound="PtoOp")
@@ -75,42 +80,80 @@ class PtoOp(IRDLOperation):
         return properties, attributes
 
 
+class FormatOp(PtoOp):
+    """An operation whose text a format in the library's notation tells; it is parsed when it is needed first."""
+
+    FORMAT: ClassVar[str]
+
+    def print(self, printer: Printer) -> None:
+        _program(type(self)).print(printer, self)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        return _program(cls).parse(parser, cls)
+
+
+@cache
+def _program(cls: type[FormatOp]) -> FormatProgram:
+    from xdsl.irdl.declarative_assembly_format import FormatProgram
+
+    return FormatProgram.from_str(cls.FORMAT, cls.get_irdl_definition())
+
+
+class TypedOp(FormatOp):
+    """An operation written ``%a, %b : TYPE [-> TYPE]``: the first operand's type and, if so asked, the results'."""
+
+    ARROW: ClassVar[bool] = True
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        print_values(printer, self._operands)
+        print_dictionary(printer, self.dictionary())
+        printer.print_string(f" : {type_text(self._operands[0].type)}")
+        if self.ARROW:
+            printer.print_string(f" -> {types_text(self.results)}")
+
+
+class BareOp(FormatOp):
+    """An operation of which nothing is written beside its name."""
+
+    FORMAT: ClassVar[str] = "attr-dict"
+
+    def print(self, printer: Printer) -> None:
+        print_dictionary(printer, self.attributes)
+
+
+#: Held while a class is defined.
+_DEFINING = RLock()
+
+
 def op_definition(cls: type[_Op]) -> type[_Op]:
-    """Define an operation's class, as the library does, and keep its own checks apart from those of its shape.
+    """Have an operation's class defined, as the library does, when it is used first: a kernel needs few of them.
 
-    Raises:
-        PyRDLOpDefinitionError: the class is not well formed.
+    Its own checks are kept apart from those of its shape. Where the class is not well formed, its first use raises
+    PyRDLOpDefinitionError.
     """
-    own = cls.verify_
-    made = irdl_op_definition(cls)
-    made.verify_own = own  # type: ignore[method-assign]
-    return made
+
+    def create(own: type[_Op], *args: Any, **kwargs: Any) -> _Op:
+        return defined(own).create(*args, **kwargs)
+
+    def get_irdl_definition(own: type[_Op]) -> OpDef:
+        return defined(own).get_irdl_definition()
+
+    every: Any = cls
+    every.create, every.get_irdl_definition = classmethod(create), classmethod(get_irdl_definition)
+    return cls
 
 
-_Class = TypeVar("_Class", bound=type[IRDLOperation])
-
-
-class Classes(Mapping[str, _Class]):
-    """Operation classes by name, each made when it is asked for first: a kernel needs few of them."""
-
-    def __init__(self, makers: Mapping[str, Callable[[], _Class]]) -> None:
-        self._makers = makers
-        self._made: dict[str, _Class] = {}
-
-    def __getitem__(self, name: str) -> _Class:
-        known = self._made.get(name)
-        if known is None:
-            known = self._made.setdefault(name, self._makers[name]())
-        return known
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._makers
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
-
-    def __len__(self) -> int:
-        return len(self._makers)
+def defined(cls: type[_Op]) -> type[_Op]:
+    """Return the class, defined."""
+    with _DEFINING:
+        if "create" in vars(cls):
+            del cls.get_irdl_definition
+            own = cls.verify_
+            irdl_op_definition(cls).verify_own = own  # type: ignore[method-assign]
+            del cls.create
+    return cls
 
 
 _TEXTS: dict[Attribute, str] = dict(ELEMENT_NAMES)

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
-from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
     AnyFloat,
@@ -24,6 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...ir.diagnostics import Span
+from . import arith, scf
 from .base import SEGMENTS, constant_of, segments
 from .dialect import OPS
 from .elements import ELEMENTS

@@ -6,7 +6,7 @@ tiles (ping, pong) lie in vec, signals are i32 views.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, SignlessIntegerConstraint, i1, i32
 from xdsl.ir import SSAValue
@@ -21,11 +21,11 @@ from xdsl.irdl import (
     result_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from .base import (
     SEGMENTS,
+    FormatOp,
     PtoOp,
     op_definition,
     parse_types,
@@ -48,6 +48,9 @@ from .types import (
     TileBufType,
 )
 from .words import WORD_ATTRS
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
 
 _VIEW = BaseAttr(TensorViewType) | BaseAttr(PartitionTensorViewType)
 
@@ -137,7 +140,7 @@ class TgetOp(TransferOp):
     pong = opt_operand_def(TileBufType)
 
 
-class SignalOp(PtoOp):
+class SignalOp(FormatOp):
     """Base of the signal operations: ``(%signal, %value : VIEW, i32) {...}``."""
 
     def verify_(self) -> None:
@@ -157,7 +160,7 @@ class TnotifyOp(SignalOp):
     value = operand_def(SignlessIntegerConstraint)
     notifyOp = prop_def(WORD_ATTRS["notify_op"])
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "`(` $signal `,` $value `:` type($signal) `,` type($value) `)` attr-dict"
+    FORMAT: ClassVar[str] = "`(` $signal `,` $value `:` type($signal) `,` type($value) `)` attr-dict"
 
 
 @op_definition
@@ -169,7 +172,7 @@ class TwaitOp(SignalOp):
     cmpValue = operand_def(SignlessIntegerConstraint)
     cmp = prop_def(WORD_ATTRS["wait_cmp"])
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "`(` $signal `,` $cmpValue `:` type($signal) `,` type($cmpValue) `)` attr-dict"
+    FORMAT: ClassVar[str] = "`(` $signal `,` $cmpValue `:` type($signal) `,` type($cmpValue) `)` attr-dict"
 
 
 @op_definition
@@ -182,7 +185,7 @@ class TtestOp(SignalOp):
     cmp = prop_def(WORD_ATTRS["wait_cmp"])
     irdl_options = (ParsePropInAttrDict(),)
     result = result_def(i1)
-    assembly_format = (
+    FORMAT: ClassVar[str] = (
         "`(` $signal `,` $cmpValue `:` type($signal) `,` type($cmpValue) `)` attr-dict `->` type($result)"
     )
 
@@ -321,14 +324,14 @@ class TreduceOp(CollectiveOp):
 
 
 @op_definition
-class BuildAsyncSessionOp(PtoOp):
+class BuildAsyncSessionOp(FormatOp):
     """``%s = pto.comm.build_async_session(%scratch, %ws : T, PTR) -> !pto.async_session``."""
 
     name = "pto.comm.build_async_session"
     scratch = operand_def(TileBufType)
     workspace = operand_def()
     session = result_def(AsyncSessionType)
-    assembly_format = (
+    FORMAT: ClassVar[str] = (
         "`(` $scratch `,` $workspace `:` type($scratch) `,` type($workspace) `)`"
         " attr-dict `->` type($session)"
     )
@@ -342,7 +345,7 @@ _AWAIT = "`(` $event `,` $session `:` type($event) `,` type($session) `)` attr-d
 
 
 @op_definition
-class TputAsyncOp(PtoOp):
+class TputAsyncOp(FormatOp):
     """``%e = pto.comm.tput_async(%d, %s, %sess : D, S, SESSION) -> !pto.async_event``."""
 
     name = "pto.comm.tput_async"
@@ -350,11 +353,11 @@ class TputAsyncOp(PtoOp):
     src = operand_def(_VIEW)
     session = operand_def(AsyncSessionType)
     event = result_def(AsyncEventType)
-    assembly_format = _ASYNC
+    FORMAT: ClassVar[str] = _ASYNC
 
 
 @op_definition
-class TgetAsyncOp(PtoOp):
+class TgetAsyncOp(FormatOp):
     """``%e = pto.comm.tget_async(%d, %s, %sess : D, S, SESSION) -> !pto.async_event``."""
 
     name = "pto.comm.tget_async"
@@ -362,26 +365,26 @@ class TgetAsyncOp(PtoOp):
     src = operand_def(_VIEW)
     session = operand_def(AsyncSessionType)
     event = result_def(AsyncEventType)
-    assembly_format = _ASYNC
+    FORMAT: ClassVar[str] = _ASYNC
 
 
 @op_definition
-class WaitAsyncEventOp(PtoOp):
+class WaitAsyncEventOp(FormatOp):
     """``%d = pto.comm.wait_async_event(%e, %sess : EVENT, SESSION) -> i1``."""
 
     name = "pto.comm.wait_async_event"
     event = operand_def(AsyncEventType)
     session = operand_def(AsyncSessionType)
     completed = result_def(i1)
-    assembly_format = _AWAIT
+    FORMAT: ClassVar[str] = _AWAIT
 
 
 @op_definition
-class TestAsyncEventOp(PtoOp):
+class TestAsyncEventOp(FormatOp):
     """``%d = pto.comm.test_async_event(%e, %sess : EVENT, SESSION) -> i1``."""
 
     name = "pto.comm.test_async_event"
     event = operand_def(AsyncEventType)
     session = operand_def(AsyncSessionType)
     completed = result_def(i1)
-    assembly_format = _AWAIT
+    FORMAT: ClassVar[str] = _AWAIT

@@ -2,42 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
-from typing import cast
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
-from xdsl.context import Context
-from xdsl.dialects import builtin, func, scf
 from xdsl.ir import Attribute, Dialect
 
-from . import comm, elements, gather, movement, scalars, simt, simt_memory, sort, sync, tiles, types, views
-from .base import Classes, PtoOp
+from . import elements, types
+from .base import PtoOp, defined
+from .classes import Classes
 from .families import DPS_OPS
-from .intrinsics import ARITH_DIALECT, llvm_dialect
 from .words import WORD_ATTRS
 
-_MODULES = (views, tiles, movement, scalars, sync, comm, gather, sort, simt, simt_memory)
-_MADE = (simt.VALUE_OPS, simt.QUERY_OPS, simt.SYNC_OPS, simt_memory.MEMORY_OPS)
+if TYPE_CHECKING:
+    from xdsl.context import Context
+
+#: The modules with operations, in the order in which they are looked at for a name.
+_MODULES = ("views", "tiles", "movement", "scalars", "sync", "comm", "gather", "sort", "simt", "simt_memory")
+#: Tables of operations in them.
+_TABLES = ("VALUE_OPS", "QUERY_OPS", "SYNC_OPS", "MEMORY_OPS")
 
 
-def _makers() -> dict[str, Callable[[], type[PtoOp]]]:
-    """Return what gives the class of each operation, by full name, in order of definition."""
-    found: dict[str, Callable[[], type[PtoOp]]] = {}
-    for module in _MODULES:
-        for item in vars(module).values():
+def _makers() -> Iterator[dict[str, Callable[[], type[PtoOp]]]]:
+    """Give what gives the class of each operation, by full name, module by module."""
+    for name in _MODULES:
+        module = vars(import_module(f".{name}", __package__))
+        found: dict[str, Callable[[], type[PtoOp]]] = {}
+        for item in module.values():
             if isinstance(item, type) and issubclass(item, PtoOp) and "name" in vars(item):
-                found[item.name] = partial(_same, item)
-    for classes in (*_MADE, DPS_OPS):
-        found.update((f"pto.{name}", partial(classes.__getitem__, name)) for name in classes)
-    return found
+                found[item.name] = partial(defined, item)
+        for table in _TABLES:
+            found.update(_of(module.get(table, {})))
+        yield found
 
 
-def _same(item: type[PtoOp]) -> type[PtoOp]:
-    return item
+def _of(classes: Mapping[str, type[PtoOp]]) -> dict[str, Callable[[], type[PtoOp]]]:
+    return {f"pto.{name}": partial(_from, classes, name) for name in classes}
+
+
+def _from(classes: Mapping[str, type[PtoOp]], name: str) -> type[PtoOp]:
+    return defined(classes[name])
 
 
 #: Full name (``"pto.tadd"``) to class, for every operation of the dialect.
-OPS: Classes[type[PtoOp]] = Classes(_makers())
+OPS: Classes[type[PtoOp]] = Classes(_of(DPS_OPS), _makers())
 
 _TYPES = (
     types.PtrType,
@@ -62,6 +71,11 @@ def pto_dialect() -> Dialect:
 
 def pto_context() -> Context:
     """Return a context with this dialect and the ones a PTO file may use around it."""
+    from xdsl.context import Context
+    from xdsl.dialects import builtin, func, scf
+
+    from .intrinsics import ARITH_DIALECT, llvm_dialect
+
     context = Context()
     for dialect in (builtin.Builtin, func.Func, ARITH_DIALECT, scf.Scf, pto_dialect()):
         context.load_dialect(dialect)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from xdsl.dialects.builtin import (
     AnyFloatConstr,
@@ -31,7 +31,6 @@ from xdsl.irdl import (
     opt_operand_def,
     opt_prop_def,
 )
-from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from .base import (
@@ -49,6 +48,9 @@ from .base import (
 )
 from .types import PartitionTensorViewType, TensorViewType, TileBufType
 from .words import WORD_ATTRS
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
 
 _TILE = BaseAttr(TileBufType)
 _VIEW = BaseAttr(PartitionTensorViewType) | BaseAttr(TensorViewType)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from . import archchecks, checks, reductions
-from .base import Classes
+from .classes import Classes
 from .dps import DpsOp, DpsRow, make_op
 
 _BINARY = "src0 src1 -> dst"

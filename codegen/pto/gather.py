@@ -5,6 +5,8 @@ Formats: assembler v0.60 operation definitions.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from xdsl.dialects.builtin import AnyFloatConstr, IntegerAttr, SignlessIntegerConstraint, StringAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
@@ -13,7 +15,6 @@ from xdsl.irdl import (
     opt_operand_def,
     opt_prop_def,
 )
-from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from .base import (
@@ -32,6 +33,9 @@ from .base import (
 from .conditions import fail
 from .types import TileBufType, _TextType
 from .words import WORD_ATTRS
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
 
 
 class SparseOp(PtoOp):

@@ -22,10 +22,13 @@ def checks_of(cls: type[Operation]) -> tuple[Check, ...] | None:
     """Return what a class's ``verify_`` does beside the walk; None for a class whose body may use outside values.
 
     The library's decorator makes ``verify_`` of a definition's checks and those written in the class, and it is asked
-    for both; a class that was made otherwise is treated as one that is not isolated.
+    for both; a class that was made otherwise is treated as one that is not isolated. The classes that assembly is
+    written with have checks of their own only.
     """
-    if not issubclass(cls, IRDLOperation) or not cls.has_trait(IsolatedFromAbove):
+    if not cls.has_trait(IsolatedFromAbove):
         return None
+    if not issubclass(cls, IRDLOperation):
+        return (cls.verify_,)
     parts = dict(getclosurevars(cls.verify_).nonlocals)
     definition, own = parts.pop("op_def", None), parts.pop("custom_verify", None)
     if not isinstance(definition, OpDef) or parts:

@@ -6,7 +6,7 @@ Formats and rules: assembler v0.60 operation definitions and verifier.
 from __future__ import annotations
 
 from math import prod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import IndexType, i64
 from xdsl.ir import Attribute, SSAValue
@@ -16,7 +16,6 @@ from xdsl.irdl import (
     opt_operand_def,
     opt_prop_def,
 )
-from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from .base import SEGMENTS, PtoOp, op_definition, print_dictionary, segment_sizes, segments, type_text
@@ -24,6 +23,9 @@ from .conditions import admits, fail, plain
 from .elements import LOW_PRECISION, element_bytes, spell
 from .types import DYNAMIC, PartitionTensorViewType, TileBufType
 from .words import WORD_ATTRS, parse_word_in_brackets
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
 
 _LOADABLE = "i8 i16 i32 i64 f16 bf16 f32"
 _LOADABLE_A5 = f"{_LOADABLE} f8E4M3FN f8E5M2 !pto.hif8 !pto.f8E8M0 !pto.f4E1M2x2 !pto.f4E2M1x2"

@@ -5,7 +5,7 @@ Formats: assembler v0.60 operation definitions.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import (
     AnyFloatConstr,
@@ -17,13 +17,15 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 from xdsl.irdl import BaseAttr, operand_def, prop_def, result_def
-from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from .base import PtoOp, op_definition, print_dictionary, print_values, type_text, types_text
+from .base import BareOp, FormatOp, PtoOp, op_definition, print_dictionary, print_values, type_text, types_text
 from .conditions import fail
 from .elements import spell
 from .types import PTR_SPACES, PtrSpec, PtrType, TileBufType
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
 
 _SCALAR = SignlessIntegerConstraint | AnyFloatConstr
 
@@ -184,16 +186,22 @@ class StoreScalarOp(PtoOp):
 
 
 @op_definition
-class TgetvalOp(PtoOp):
+class TgetvalOp(FormatOp):
     """``%v = pto.tgetval ins(%t, %i : TILE, index) outs : T``: one element of a tile."""
 
     name = "pto.tgetval"
     src = operand_def(TileBufType)
     offset = operand_def(IndexType)
     dst = result_def(_SCALAR)
-    assembly_format = (
+    FORMAT: ClassVar[str] = (
         "`ins` `(` $src `,` $offset `:` type($src) `,` type($offset) `)` `outs` `:` type($dst) attr-dict"
     )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ins(")
+        print_values(printer, self._operands)
+        printer.print_string(f" : {types_text(self._operands)}) outs : {type_text(self.results[0].type)}")
+        print_dictionary(printer, self.attributes)
 
     def verify_(self) -> None:
         tile = self._operands[0].type
@@ -277,8 +285,7 @@ class PrintOp(PtoOp):
 
 
 @op_definition
-class TrapOp(PtoOp):
+class TrapOp(BareOp):
     """``pto.trap``."""
 
     name = "pto.trap"
-    assembly_format = "attr-dict"

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from xdsl.dialects.builtin import IntAttr, IntegerAttr, IntegerType, StringAttr
 from xdsl.ir import Attribute
 from xdsl.irdl import opt_prop_def, var_operand_def, var_result_def
-from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from .base import (
-    Classes,
+    BareOp,
     PtoOp,
+    defined,
     op_definition,
     parse_types,
     parse_values,
@@ -27,9 +27,13 @@ from .base import (
     type_text,
     types_text,
 )
+from .classes import Classes
 from .conditions import fail
 from .elements import spell
 from .simt_scopes import in_threads
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
 
 SIGNS = ("signed", "unsigned")
 #: Shuffles stay within segments of so many lanes.
@@ -204,11 +208,10 @@ class SimtQueryOp(PtoOp):
             fail(f"gives an i{self.BITS}, not {spell(self.results[0].type)}")
 
 
-class SimtSyncOp(PtoOp):
+class SimtSyncOp(BareOp):
     """Base: ``pto.syncthreads``; no operands, SIMT code only."""
 
     PLACED: ClassVar[bool] = True
-    assembly_format = "attr-dict"
 
     def verify_(self) -> None:
         in_threads(self)
@@ -217,10 +220,11 @@ class SimtSyncOp(PtoOp):
 def made(base: type[PtoOp], name: str, doc: str, **more: Any) -> type[PtoOp]:
     """Return the operation ``pto.NAME`` of a family: ``base`` with what the table says of this one (``more``)."""
     found = type(f"Simt_{name}", (base,), {"name": f"pto.{name}", "__doc__": doc})
-    defined: Any = op_definition(found)
+    # The library takes constants in the class's own text only.
+    whole: Any = defined(op_definition(found))
     for key, value in more.items():
-        setattr(defined, key, value)
-    return defined  # type: ignore[no-any-return]
+        setattr(whole, key, value)
+    return whole  # type: ignore[no-any-return]
 
 
 VALUE_OPS = Classes(

@@ -6,7 +6,7 @@ Formats, cache policies and places: assembler v0.60.
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import FlatSymbolRefAttr, IndexType, IntegerType, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -18,18 +18,21 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import NoTerminator, SymbolTable
 
 from ...ir.ops.simt_memory import L1, L2_LOAD, L2_STORE
-from .base import Classes, PtoOp, op_definition, parse_values, print_dictionary, print_values, type_text
+from .base import PtoOp, op_definition, parse_values, print_dictionary, print_values, type_text
+from .classes import Classes
 from .conditions import fail
 from .elements import spell
 from .scalars import parse_pointer_type
 from .simt import check_type, made, parse_sign, sign_word
 from .simt_scopes import ENTRY, before_threads, in_threads
 from .types import PtrType
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser, UnresolvedOperand
 
 _INDEX = IndexType()
 _I32 = IntegerType(32)

@@ -5,6 +5,8 @@ Formats: assembler v0.60 operation definitions.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, IntegerType
 from xdsl.ir import Attribute
 from xdsl.irdl import (
@@ -13,7 +15,6 @@ from xdsl.irdl import (
     opt_prop_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from .base import (
@@ -31,6 +32,9 @@ from .base import (
 )
 from .conditions import fail
 from .types import TileBufType
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
 
 
 @op_definition

@@ -5,7 +5,7 @@ Formats: assembler v0.60 operation definitions. Pipes and events are printed ``<
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, i32
 from xdsl.ir import Attribute
@@ -17,7 +17,6 @@ from xdsl.irdl import (
     region_def,
     traits_def,
 )
-from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import NoTerminator
 
@@ -25,6 +24,9 @@ from .base import PtoOp, op_definition, print_dictionary, type_text
 from .conditions import fail
 from .types import PartitionTensorViewType, PtrType, TensorViewType
 from .words import WORD_ATTRS, WordAttr, parse_word_in_brackets, word
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
 
 _PIPE = WORD_ATTRS["pipe"]
 _INDEX = IndexType()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, i64
 from xdsl.ir import SSAValue
@@ -19,12 +19,12 @@ from xdsl.irdl import (
     result_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from .base import (
     SEGMENTS,
     PtoOp,
+    TypedOp,
     constant_of,
     integers,
     op_definition,
@@ -38,6 +38,9 @@ from .conditions import fail, plain, storage_bytes
 from .elements import PACKED_PAIRS, element_bytes, spell
 from .types import DYNAMIC, TileBufType, dim_text, shared_tile
 from .views import INDEX, SIZED, indices, parse_list
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
 
 
 @op_definition
@@ -142,14 +145,15 @@ def _inner_box(fractal: int, slayout: str, size: int) -> tuple[int, int]:
 
 
 @op_definition
-class SetValidShapeOp(PtoOp):
+class SetValidShapeOp(TypedOp):
     """``pto.set_validshape %t, %r, %c : TILE``: changes the valid extents in place."""
 
     name = "pto.set_validshape"
     source = operand_def(TileBufType)
     valid_row = operand_def(IndexType)
     valid_col = operand_def(IndexType)
-    assembly_format = "$source `,` $valid_row `,` $valid_col attr-dict `:` type($source)"
+    FORMAT: ClassVar[str] = "$source `,` $valid_row `,` $valid_col attr-dict `:` type($source)"
+    ARROW: ClassVar[bool] = False
 
     def verify_(self) -> None:
         tile = self._operands[0].type
@@ -165,14 +169,15 @@ class SetValidShapeOp(PtoOp):
 
 
 @op_definition
-class GetValidShapeOp(PtoOp):
+class GetValidShapeOp(TypedOp):
     """``%r, %c = pto.get_validshape %t : TILE``."""
 
     name = "pto.get_validshape"
     source = operand_def(TileBufType)
     valid_row = result_def(INDEX)
     valid_col = result_def(INDEX)
-    assembly_format = "$source attr-dict `:` type($source)"
+    FORMAT: ClassVar[str] = "$source attr-dict `:` type($source)"
+    ARROW: ClassVar[bool] = False
 
 
 @lru_cache(maxsize=1024)
@@ -279,13 +284,13 @@ def subview_type(source: TileBufType, sizes: tuple[int, int], valid: Sequence[SS
 
 
 @op_definition
-class BitcastOp(PtoOp):
+class BitcastOp(TypedOp):
     """``%u = pto.bitcast %t : TILE -> TILE'``: another element type for the same shape and storage."""
 
     name = "pto.bitcast"
     src = operand_def(TileBufType)
     result = result_def(TileBufType)
-    assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
+    FORMAT: ClassVar[str] = "$src attr-dict `:` type($src) `->` type($result)"
 
     def verify_(self) -> None:
         src, result = self._operands[0].type, self.results[0].type
@@ -300,13 +305,13 @@ class BitcastOp(PtoOp):
 
 
 @op_definition
-class ReshapeOp(PtoOp):
+class ReshapeOp(TypedOp):
     """``%u = pto.treshape %t : TILE -> TILE'``: another shape for the same bytes."""
 
     name = "pto.treshape"
     src = operand_def(TileBufType)
     result = result_def(TileBufType)
-    assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
+    FORMAT: ClassVar[str] = "$src attr-dict `:` type($src) `->` type($result)"
 
     def verify_(self) -> None:
         src, result = self._operands[0].type, self.results[0].type
@@ -324,14 +329,14 @@ class ReshapeOp(PtoOp):
 
 
 @op_definition
-class TassignOp(PtoOp):
+class TassignOp(TypedOp):
     """``%r = pto.tassign %t, %a : TILE -> TILE``: places a tile at an address in bytes (i64)."""
 
     name = "pto.tassign"
     tile = operand_def(TileBufType)
     addr = operand_def(i64)
     result = result_def(TileBufType)
-    assembly_format = "$tile `,` $addr attr-dict `:` type($tile) `->` type($result)"
+    FORMAT: ClassVar[str] = "$tile `,` $addr attr-dict `:` type($tile) `->` type($result)"
 
     def verify_(self) -> None:
         if self._operands[0].type != self.results[0].type:
@@ -339,20 +344,20 @@ class TassignOp(PtoOp):
 
 
 @op_definition
-class TileValidRowsOp(PtoOp):
+class TileValidRowsOp(TypedOp):
     """``%r = pto.tile_valid_rows %t : TILE -> index``."""
 
     name = "pto.tile_valid_rows"
     src = operand_def(TileBufType)
     result = result_def(IndexType)
-    assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
+    FORMAT: ClassVar[str] = "$src attr-dict `:` type($src) `->` type($result)"
 
 
 @op_definition
-class TileValidColsOp(PtoOp):
+class TileValidColsOp(TypedOp):
     """``%c = pto.tile_valid_cols %t : TILE -> index``."""
 
     name = "pto.tile_valid_cols"
     src = operand_def(TileBufType)
     result = result_def(IndexType)
-    assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
+    FORMAT: ClassVar[str] = "$src attr-dict `:` type($src) `->` type($result)"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
-
-from xdsl.parser import AttrParser
+from typing import TYPE_CHECKING, Any
 
 from .types import BLAYOUTS, COMPACTS, DYNAMIC, FRACTALS, PADS, SLAYOUTS, TileSpec
+
+if TYPE_CHECKING:
+    from xdsl.parser import AttrParser
 
 _SHAPE = re.compile(r"\s*([0-9]+)\s*x\s*([0-9]+)\s*x")
 _VALID = re.compile(r"\s*(\?|[0-9]+)\s*x\s*(\?|[0-9]+)")

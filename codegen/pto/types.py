@@ -11,14 +11,16 @@ import re
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
-from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from .elements import element, spell
+
+if TYPE_CHECKING:
+    from xdsl.parser import AttrParser
 
 #: A dimension that is not known statically, written ``?``.
 DYNAMIC = -1

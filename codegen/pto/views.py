@@ -6,6 +6,7 @@ Formats and rules: assembler v0.60 operation definitions and verifier.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, SSAValue
@@ -16,11 +17,11 @@ from xdsl.irdl import (
     result_def,
     var_operand_def,
 )
-from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
 from .base import (
     SEGMENTS,
+    FormatOp,
     PtoOp,
     constant_of,
     op_definition,
@@ -42,6 +43,9 @@ from .types import (
     ViewSpec,
 )
 from .words import WORD_ATTRS
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser, UnresolvedOperand
 
 INDEX = IndexType()
 SIZED = (AttrSizedOperandSegments(as_property=True),)
@@ -206,22 +210,22 @@ def _check_extent(dim: int, offset: int | None, size: int | None, extent: int, s
 
 
 @op_definition
-class GetTensorViewDimOp(PtoOp):
+class GetTensorViewDimOp(FormatOp):
     """``%d = pto.get_tensor_view_dim %v, %i : VIEW -> index``."""
 
     name = "pto.get_tensor_view_dim"
     tensor_view = operand_def(TensorViewType)
     dim_index = operand_def(IndexType)
     result = result_def(IndexType)
-    assembly_format = "$tensor_view `,` $dim_index `:` type($tensor_view) `->` type($result) attr-dict"
+    FORMAT: ClassVar[str] = "$tensor_view `,` $dim_index `:` type($tensor_view) `->` type($result) attr-dict"
 
 
 @op_definition
-class GetTensorViewStrideOp(PtoOp):
+class GetTensorViewStrideOp(FormatOp):
     """``%s = pto.get_tensor_view_stride %v, %i : VIEW -> index``, in elements."""
 
     name = "pto.get_tensor_view_stride"
     tensor_view = operand_def(TensorViewType)
     dim_index = operand_def(IndexType)
     result = result_def(IndexType)
-    assembly_format = "$tensor_view `,` $dim_index `:` type($tensor_view) `->` type($result) attr-dict"
+    FORMAT: ClassVar[str] = "$tensor_view `,` $dim_index `:` type($tensor_view) `->` type($result) attr-dict"

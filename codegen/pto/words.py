@@ -6,13 +6,18 @@ attributes are written ``#pto<cmp lt>``, *parameter* attributes ``#pto.layout<nd
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Data, SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition
-from xdsl.parser import AttrParser
 from xdsl.printer import Printer
+
+from .classes import Classes
+
+if TYPE_CHECKING:
+    from xdsl.parser import AttrParser
 
 _PRECISION = "default high_precision"
 _PHASE = "unspecified partial final"
@@ -115,14 +120,19 @@ def _family(family: str, words: str, spaced: bool) -> type[WordAttr]:
 
 
 #: Family name to class, for every family.
-WORD_ATTRS: dict[str, type[WordAttr]] = {
-    **{family: _family(family, words, True) for family, words in ENUM_WORDS.items()},
-    **{family: _family(family, words, False) for family, words in PARAMETER_WORDS.items()},
-}
+WORD_ATTRS: Classes[type[WordAttr]] = Classes({
+    **{family: partial(_family, family, words, True) for family, words in ENUM_WORDS.items()},
+    **{family: partial(_family, family, words, False) for family, words in PARAMETER_WORDS.items()},
+})
 
-_INTERNED: dict[tuple[str, str], WordAttr] = {
-    (family, word): cls(word) for family, cls in WORD_ATTRS.items() for word in cls.words
-}
+
+@cache
+def _interned(family: str) -> dict[str, WordAttr]:
+    """Return the (shared) attribute of each word of a family, which there may be none of."""
+    if family not in WORD_ATTRS:
+        return {}
+    cls = WORD_ATTRS[family]
+    return {word: cls(word) for word in cls.words}
 
 
 def word(family: str, text: str) -> WordAttr:
@@ -131,7 +141,7 @@ def word(family: str, text: str) -> WordAttr:
     Raises:
         ValueError: no such family, or no such word in it.
     """
-    found = _INTERNED.get((family, text))
+    found = _interned(family).get(text)
     if found is None:
         known = WORD_ATTRS.get(family)
         options = f"the words of {family}: {', '.join(known.words)}" if known else "an attribute family"
@@ -146,10 +156,10 @@ def parse_word_in_brackets(parser: AttrParser, family: str) -> WordAttr:
     if parser.parse_optional_punctuation("<") is not None:
         text = cls.parse_word(parser)
         parser.parse_punctuation(">")
-        return _INTERNED[family, text]
+        return _interned(family)[text]
     attr: Attribute = parser.parse_attribute()
     if isinstance(attr, StringAttr) and attr.data in cls.words:
-        return _INTERNED[family, attr.data]
+        return _interned(family)[attr.data]
     if not isinstance(attr, cls):
         parser.raise_error(f"expected {cls.name}", at)
     return attr
