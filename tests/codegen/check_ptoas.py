@@ -21,9 +21,12 @@ import pytest
 import tilegg
 from tilegg.codegen.pto.api import parse_pto, verify_pto
 from tilegg.codegen.reading import read_module
+from tilegg.extract.lower import CONTRACTS
 from tilegg.ir.diagnostics import TileggError
 from tilegg.ir.dtypes import BF16, FP16, FP32
 from tilegg.ir.program import Const
+from tilegg.rewrite.mutate import trial
+from tilegg.rules.rule import RULES
 from tilegg.rules.target import load_target
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -59,6 +62,28 @@ def _kernels(target: str) -> Iterator[tuple[str, Any]]:
             yield name, tilegg.lower(program, target)
 
 
+def _corpus(target: str) -> Iterator[tuple[str, Any]]:
+    """The kernels of the benchmarks, as written and lowered under every contract."""
+    for path in sorted((Path(__file__).parents[2] / "benchmarks" / "corpus").glob("*.py")):
+        program = tilegg.parse(path.read_text(), path.name)
+        for contract in CONTRACTS:
+            try:
+                yield f"{path.stem}_{contract}", tilegg.lower(program, target, contract=contract)
+            except TileggError:
+                continue
+
+
+def _rules(target: str) -> Iterator[tuple[str, Any]]:
+    """Programs with the left side of every rule, lowered."""
+    for seed, name in enumerate(RULES):
+        for number, contract in enumerate(("exact", "contracted")):
+            try:
+                program, *_ = trial(2 * seed + number, name)
+                yield f"{name}_{contract}", tilegg.lower(program, target, contract=contract)
+            except TileggError:
+                continue
+
+
 def _communication(target: str) -> Iterator[tuple[str, Any]]:
     """Every form of every communicating operation."""
     for name, kernel in COMM_KERNELS.items():
@@ -80,7 +105,8 @@ def _collectives(target: str) -> Iterator[tuple[str, Any]]:
 def _constants(target: str) -> Iterator[tuple[str, Any]]:
     """Numbers that need care in text: infinities, NaN, minus zero, the smallest and largest ones."""
     for dtype in (FP32, FP16):
-        for i, value in enumerate((float("inf"), float("-inf"), float("nan"), -0.0, 1e-45, 3.4e38, 0.1)):
+        most = 3.4e38 if dtype is FP32 else 65504.0
+        for i, value in enumerate((float("inf"), float("-inf"), float("nan"), -0.0, 1e-45, most, 0.1)):
             b = Builder()
             b.store(b.op("tile.muls", (b.load(SHAPE, dtype), Const(value, dtype))))
             yield f"constant_{dtype.short}_{i}", b.program()
@@ -93,6 +119,8 @@ SHAPES = ((8, 8), (16, 1), (1, 24), (5, 7))
 GROUPS = {
     "examples": _examples,
     "kernels": _kernels,
+    "corpus": _corpus,
+    "rules": _rules,
     "constants": _constants,
     "communication": _communication,
     "collectives": _collectives,
