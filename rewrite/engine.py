@@ -75,8 +75,11 @@ class Engine:
         self._bindings = bindings()
         self._rules = tuple(rules)
         self._always = tuple(r for r in self._rules if is_always(r))
+        always = self._always_on = frozenset(r.name for r in self._always)
         self._late = [
-            (r, operations(r.lhs), made(r), _needs(r)) for r in self._rules if not is_always(r) and r.phase != "compose"
+            (r, operations(r.lhs), made(r), _needs(r))
+            for r in self._rules
+            if r.name not in always and r.phase != "compose"
         ]
         self._commands: dict[str, list[Any]] = {}
         self._matches: dict[tuple[frozenset[str], frozenset[str]], list[Rule]] = {}
@@ -208,7 +211,8 @@ class Engine:
         key = (phase, frozenset(self._active))
         if key not in self._schedules:
             name = f"{phase}_{len(self._schedules)}"
-            chosen = [r for r in self._rules if r.phase == phase and (r.name in self._active or is_always(r))]
+            named = self._active | self._always_on
+            chosen = [r for r in self._rules if r.phase == phase and r.name in named]
             self._load([f"(unstable-combined-ruleset {name} {' '.join(map(ruleset, chosen))})"])
             text = f"(run-schedule (repeat {ROUNDS} (run {name})))"
             self._schedules[key] = list(self._egraph.parse_program(text))
