@@ -18,22 +18,23 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
-#: Benchmark -> (arguments of the full run, arguments of the quick one).
+#: Benchmark -> (arguments of the full run, arguments of the quick one), in the order in which they run.
 RUNS: dict[str, tuple[list[str], list[str]]] = {
+    "bench_audit": (["--programs", "50000", "--jobs", "2"], ["--programs", "400", "--no-mutants"]),
+    "bench_rules": ([], ["--samples", "200"]),
+    "bench_recipes": ([], ["--cost"]),
+    "bench_composed": ([], ["--share", "512"]),
+    "bench_scalars": ([], []),
+    "bench_signals": ([], ["--chunks", "1", "2"]),
+    "bench_gains": ([], ["--quick"]),
     "bench_text": ([], []),
     "bench_emit": ([], ["--instructions", "100", "1000"]),
     "bench_lower": ([], ["--quick"]),
     "bench_cli": ([], ["--runs", "3"]),
+    "bench_peer": ([], ["--runs", "2", "--kernel", "quant"]),
     "bench_casts": ([], ["--samples", "2000"]),
-    "bench_rules": ([], ["--samples", "200"]),
-    "bench_audit": (["--programs", "50000", "--jobs", "2"], ["--programs", "400", "--no-mutants"]),
-    "bench_collectives": ([], ["--schedules", "2", "--ranks", "2", "3"]),
-    "bench_scalars": ([], []),
-    "bench_signals": ([], ["--chunks", "1", "2"]),
-    "bench_gains": ([], ["--quick"]),
-    "bench_recipes": ([], ["--cost"]),
-    "bench_composed": ([], ["--share", "512"]),
     "bench_convert": (["--samples", "1000000"], ["--samples", "20000"]),
+    "bench_collectives": ([], ["--schedules", "2", "--ranks", "2", "3"]),
 }
 
 
@@ -64,16 +65,18 @@ def run(name: str, arguments: list[str]) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="smaller counts")
-    parser.add_argument("--only", nargs="+", choices=sorted([*RUNS, "bench_peer"]), help="these benchmarks alone")
+    parser.add_argument("--only", nargs="+", choices=sorted(RUNS), help="these benchmarks alone")
     parser.add_argument("--peer-python", metavar="PATH", help="compare with the compiler pypto, which PATH can import")
     parser.add_argument("--peer-version", default="", help="what to call its version")
     options = parser.parse_args()
     if options.peer_python:
         asked = ["--peer-python", options.peer_python, "--peer-version", options.peer_version]
-        RUNS["bench_peer"] = (asked, [*asked, "--runs", "2", "--kernel", "quant"])
-    elif options.only and "bench_peer" in options.only:
+        RUNS["bench_peer"] = (asked, [*asked, *RUNS["bench_peer"][1]])
+    elif "bench_peer" in (options.only or ()):
         parser.error("bench_peer needs --peer-python PATH, an interpreter that can import pypto")
-    names = [n for n in RUNS if n in options.only] if options.only else list(RUNS)
+    else:
+        del RUNS["bench_peer"]
+    names = [n for n in RUNS if n in (options.only or RUNS)]
     results = {name: run(name, RUNS[name][options.quick]) for name in names if (HERE / f"{name}.py").exists()}
     print("\n".join(f"{name:20s} {'ok' if fine else 'MISSED'}" for name, fine in results.items()))
     return 0 if all(results.values()) else 1
