@@ -12,6 +12,7 @@ from ..ir.dtypes import DTYPES, FP4, FP8E4M3FN, FP32, DType
 from ..ir.program import Block, Op, Operand, walk
 from ..ir.types import TileType
 from . import emit_memory, emit_views
+from .emit_columns import is_column, line_with, one_number
 from .emit_forms import Form
 from .emit_names import own_uses
 from .emit_state import State, TileRef, buffer_type
@@ -177,7 +178,11 @@ def store(state: State, s: Op) -> None:
 
 
 def quantise_rows(state: State, s: Op) -> None:
-    """``tile.quant``: ``pto.tquant`` with one scale, and maybe one offset, per row."""
+    """``tile.quant``: ``pto.tquant`` with one scale, and maybe one offset, per row.
+
+    Of a column the products and sums are made in lines, which rounds as the instruction does, and the instruction
+    converts them: times one, and plus zero, they stay what they are.
+    """
     source = state.turned(state.tile(s.operands[0]))
     columns = [state.tile(o) for o in s.operands[1:3] if o is not None]
     result = state.new(s.result)
@@ -187,7 +192,12 @@ def quantise_rows(state: State, s: Op) -> None:
     elif state.target.arch != "a5":
         outs.append(state.allot(source.form.unpadded(), source.valid, False, None).value)
     kind = "INT8_ASYM" if len(columns) == 2 else "INT8_SYM"
-    ins = [state.rows(source), *(state.upright(c) if c.form.column else state.rows(c) for c in columns)]
+    if is_column(source):
+        scaled = state.allot(source.form.unpadded(), source.valid, False, None).value
+        line_with(state, list(zip(("tmul", "tadd"), columns)), state.rows(source), scaled)
+        ins = [scaled, *(one_number(state, n) for n, _ in zip((1.0, 0.0), columns))]
+    else:
+        ins = [state.rows(source), *(state.upright(c) if c.form.column else state.rows(c) for c in columns)]
     state.b.dps("tquant", ins, outs, {"quant_type": word("quant_type", kind)})
 
 

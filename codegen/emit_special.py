@@ -11,8 +11,9 @@ from xdsl.ir import Attribute
 
 from ..ir.dtypes import INT32
 from ..ir.op import OPS
-from ..ir.program import Op
+from ..ir.program import Const, Op
 from ..ir.types import TileType
+from .emit_columns import is_column, line_with, one_number
 from .emit_memory import signless
 from .emit_scalars import constant, scalar_operand
 from .emit_scopes import Extent
@@ -100,10 +101,16 @@ def pair(state: State, s: Op) -> None:
 
 
 def triangle(state: State, s: Op) -> None:
-    """``tile.tri``."""
-    result = state.new(s.result)
-    attrs: dict[str, Attribute] = {"upperOrLower": IntegerAttr(int(bool(s.attrs.get("upper"))), i32)}
-    state.b.dps("ttri", [scalar_operand(state, s.operands[0], INT32)], [state.rows(result)], attrs)
+    """``tile.tri``; a column is a line of the other side."""
+    result, upper, diagonal = state.new(s.result), bool(s.attrs.get("upper")), s.operands[0]
+    if is_column(result):
+        # Row i of a lower one has ones from i = -diagonal on, as columns of the one row of an upper one.
+        if not isinstance(diagonal, Const):
+            state.fail("a column of a triangle that begins at a run-time diagonal cannot be written as assembly",
+                       "the column is stored as one line", "make a row of the other side and transpose it")  # fmt: skip
+        upper, diagonal = not upper, Const(min(-int(diagonal.value), INT32.max_value), diagonal.dtype)
+    attrs: dict[str, Attribute] = {"upperOrLower": IntegerAttr(int(upper), i32)}
+    state.b.dps("ttri", [scalar_operand(state, diagonal, INT32)], [state.rows(result)], attrs)
 
 
 def randomise(state: State, s: Op) -> None:
@@ -122,10 +129,21 @@ def histogram(state: State, s: Op) -> None:
 
 
 def dequantise(state: State, s: Op) -> None:
-    """``tile.dequant``: one scale and one offset per row, in columns."""
-    source, *vectors = (state.tile(o) for o in s.operands)
-    columns = [state.upright(v) if v.form.column else state.rows(v) for v in vectors]
-    state.b.dps("tdequant", [state.rows(source), *columns], [state.rows(state.new(s.result))])
+    """``tile.dequant``: one scale and one offset per row, in columns.
+
+    A column is converted with the offset zero and the scale one; its own are then applied in lines.
+    """
+    source, scale, offset = (state.tile(o) for o in s.operands)
+    result = state.new(s.result)
+    if is_column(source):
+        # Not in the result, which may take the scale's place.
+        numbers = state.allot(result.form.unpadded(), result.valid, False, None).value
+        state.b.dps("tdequant", [state.rows(source), one_number(state, 1.0), one_number(state, 0.0)], [numbers])
+        line_with(state, [("tsub", offset)], numbers, numbers)
+        line_with(state, [("tmul", scale)], numbers, state.rows(result))
+        return
+    columns = [state.upright(v) if v.form.column else state.rows(v) for v in (scale, offset)]
+    state.b.dps("tdequant", [state.rows(source), *columns], [state.rows(result)])
 
 
 HANDLERS: dict[str, Callable[[State, Op], None]] = {

@@ -15,6 +15,7 @@ from ..ir.ops.select import COMPARISONS
 from ..ir.program import Op
 from ..ir.types import TileType
 from ..rules.cost import Instr
+from .emit_columns import spread
 from .emit_forms import PADS, Form
 from .emit_memory import signless
 from .emit_scalars import scalar_operand
@@ -205,11 +206,7 @@ def column_reduction(state: State, s: Op) -> None:
 
 def _reduce_upright(state: State, mnemonic: str, column: TileRef, result: TileRef) -> None:
     """Reduce a column whose dtype the row form does not take: spread it over rows of one block each first."""
-    height = column.form.used
-    form = Form(column.form.dtype, height, 1, cols=column.form.unit)
-    spread = state.allot(form, (column.valid[1], 1), False, None)
-    state.b.dps("trowexpand", [state.upright(column)], [spread.value])
-    state.b.dps(mnemonic, [spread.value], [state.rows(result)])
+    state.b.dps(mnemonic, [spread(state, column).value], [state.rows(result)])
 
 
 def expand(state: State, s: Op) -> None:
@@ -227,11 +224,11 @@ def expand(state: State, s: Op) -> None:
         # One value for a whole column: as a line, one value for its row.
         along_rows = True
     mnemonic = f"t{'row' if along_rows else 'col'}expand{what}"
-    spread = state.upright(vector) if along_rows and vector.form.column else state.rows(vector)
+    values = state.upright(vector) if along_rows and vector.form.column else state.rows(vector)
     if not what:
-        state.b.dps(mnemonic, [spread], [state.rows(result)])
+        state.b.dps(mnemonic, [values], [state.rows(result)])
         return
-    finish(state, mnemonic, [state.rows(target), spread], [target, vector], scratch, result, {})
+    finish(state, mnemonic, [state.rows(target), values], [target, vector], scratch, result, {})
 
 
 def _same_length(state: State, what: str, target: TileRef, vector: TileRef, result: TileRef) -> None:

@@ -87,3 +87,59 @@ def test_programs_without_assembly() -> None:
     with pytest.raises(tilegg.TileggError) as caught:
         assert_lowering_correct(kernel("FP32", "FP32", "r = pl.tile.adds(t, s)", extra="s: pl.Scalar[pl.INT4], "), "a5")
     assert caught.value.diagnostics[0].code in ("TG023", "TG007")
+
+
+@pytest.mark.parametrize("arch", ["a5", "a2a3"])
+@pytest.mark.parametrize("rows", [2, 40])
+@pytest.mark.parametrize(
+    ("line", "dtypes", "facts"),
+    [
+        ("pl.tile.quant(t0, t1)", "FP32 FP32 INT8", (8, 8)),
+        ("pl.tile.quant(t0, t1, t2)", "FP32 FP32 FP32 UINT8", (8, 8, 90)),
+        ("pl.tile.quant(t0, t1, tmp=pl.tile.create([{rows}, 1], dtype=pl.FP32))", "FP32 FP32 INT8", None),
+        ("pl.tile.quant(pl.tile.adds(t0, 1.0), pl.tile.row_sum(t1))", "FP32 FP32 INT8", (8, 8)),
+        ("pl.tile.dequant(t0, t1, t2)", "INT8 FP32 FP32 FP32", None),
+        ("pl.tile.dequant(t0, t1, t2)", "INT16 FP32 FP32 FP32", None),
+        ("pl.tile.tri(-1, [{rows}, 1], dtype=pl.FP32)", "FP32 FP32", None),
+        ("pl.tile.tri(-3, [{rows}, 1], dtype=pl.FP32, upper=True)", "FP32 FP32", None),
+    ],
+)
+def test_columns_beside_a_value_per_row(
+    line: str, dtypes: str, facts: tuple[int, ...] | None, rows: int, arch: str
+) -> None:
+    """Each row of one element has a scale of its own, though the column is one line."""
+    text = columns(line.format(rows=rows), rows, *dtypes.split())
+    ranges = {f"x{i}": (-limit, limit) for i, limit in enumerate(facts or ())}
+    (report,) = assert_lowering_correct(text, arch, inputs=4, facts=ranges)
+    assert report.assembly is not None and report.assembly.left_out == {}
+    assert [r.runs for r in report.assembly.executed.values()] == [4]
+
+
+def columns(line: str, rows: int, *dtypes: str) -> str:
+    """Return a kernel of column tiles: sources t0, t1, ..., and what ``line`` makes of them."""
+    *ins, out = (f"pl.Tensor[[{rows}, 1], pl.{d}]" for d in dtypes)
+    params = [*(f"x{i}: {t}" for i, t in enumerate(ins)), f"o: pl.Out[{out}]"]
+    loads = [f"t{i} = pl.tile.load(x{i}, [0, 0], [{rows}, 1])" for i in range(len(ins))]
+    body = "\n        ".join([*loads, f"r = {line}", "return pl.tile.store(r, [0, 0], o)"])
+    head = "import pypto.language as pl\n\n@pl.program\nclass P:\n    @pl.function\n"
+    return f"{head}    def k(self, {', '.join(params)}) -> {out}:\n        {body}\n"
+
+
+@pytest.mark.parametrize("arch", ["a5", "a2a3"])
+def test_a_scale_whose_place_the_result_takes(arch: str) -> None:
+    text = columns("pl.tile.dequant(t0, t1, t2)", 2, "INT8", "FP32", "FP32", "FP32").replace(
+        "        r = pl.tile.dequant(t0, t1, t2)\n",
+        "        for i, (s,) in pl.range(3, init_values=(t1,)):\n"
+        "            r = pl.yield_(pl.tile.dequant(t0, s, t2))\n",
+    )
+    assert_lowering_correct(text, arch, inputs=4, facts={"x1": (-2, 2), "x2": (-9, 9)})
+
+
+def test_a_triangles_column_at_a_run_time_diagonal_is_refused() -> None:
+    text = columns("pl.tile.tri(s, [8, 1], dtype=pl.FP32)", 8, "FP32", "FP32").replace(
+        "(self, ", "(self, s: pl.Scalar[pl.INT32], "
+    )
+    with pytest.raises(tilegg.TileggError) as caught:
+        assert_lowering_correct(text, "a5", inputs=2)
+    found = caught.value.diagnostics[0]
+    assert found.code == "TG023" and "one line" in found.reason and "transpose" in found.hint
