@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 from ..ir.op import OPS
@@ -37,32 +38,36 @@ class Solved:
 
 
 class Memo:
-    """A bounded table of solved regions, least recently used dropped first."""
+    """A bounded table of solved regions, least recently used dropped first; threads may share it."""
 
     def __init__(self, limit: int = 4096) -> None:
         self.limit = limit
         self._solved: OrderedDict[Any, tuple[Solved, list[Type]]] = OrderedDict()
+        self._lock = Lock()
 
     def get(self, key: Any) -> Solved | None:
         """Return the solution stored under a key."""
-        entry = self._solved.get(key)
-        if entry is None:
-            return None
-        self._solved.move_to_end(key)
+        with self._lock:
+            entry = self._solved.get(key)
+            if entry is None:
+                return None
+            self._solved.move_to_end(key)
         return entry[0]
 
     def put(self, key: Any, solved: Solved, types: list[Type]) -> None:
         """Store a solution; ``types`` are kept alive, since the key names them by identity."""
-        self._solved[key] = (solved, types)
-        if len(self._solved) > self.limit:
-            self._solved.popitem(last=False)
+        with self._lock:
+            self._solved[key] = (solved, types)
+            if len(self._solved) > self.limit:
+                self._solved.popitem(last=False)
 
     def __len__(self) -> int:
         return len(self._solved)
 
     def clear(self) -> None:
         """Forget everything."""
-        self._solved.clear()
+        with self._lock:
+            self._solved.clear()
 
 
 def region_key(region: Region, knowledge: Knowledge, asked: tuple[Any, ...]) -> tuple[Any, list[Type]]:

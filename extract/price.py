@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import count
 from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -125,7 +126,9 @@ class Pricer:
         self.scalars = scalars
         self._memo: dict[tuple[Any, ...], Price | Refusal] = {}
         self._by_codes: dict[tuple[Any, ...], Price | Refusal] = {}
+        # Numbers are not given twice: another thread may still hold those from before the table was cleared.
         self._numbers: dict[Type | None, int] = {}
+        self._count = count()
         self._of_graph: WeakKeyDictionary[Graph, Prices] = WeakKeyDictionary()
 
     def nodes(self, graph: Graph) -> Prices:
@@ -141,7 +144,7 @@ class Pricer:
     def _coded(self, graph: Graph) -> Prices:
         """Return all prices; a term's argument codes and the numbers of its operands' types say what it costs."""
         known, roads = self._by_codes, _road_rules()
-        numbers = [self._numbers.setdefault(t, len(self._numbers)) for t in graph.types]
+        numbers = [self._number(t) for t in graph.types]
         found: Prices = []
         for nodes in graph.classes:
             row: list[Price | Refusal] = []
@@ -164,6 +167,10 @@ class Pricer:
                     row.append(price)
             found.append(row)
         return found
+
+    def _number(self, t: Type | None) -> int:
+        known = self._numbers.get(t)
+        return self._numbers.setdefault(t, next(self._count)) if known is None else known
 
     def node(self, graph: Graph, node: Node) -> Price | Refusal:
         """Return the price of an e-node, with the copy that an in-place instruction may need."""

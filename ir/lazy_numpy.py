@@ -23,6 +23,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import numpy
 
-    # From now on every name is found here, as quickly as in NumPy itself.
-    globals().update((known, value) for known, value in vars(numpy).items() if not known.startswith("__"))
+    # From now on every name is found here, as quickly as in NumPy itself. The copy is made in one step: another thread
+    # may be importing a part of NumPy, which adds names.
+    names = dict(vars(numpy))
+    globals().update((known, value) for known, value in names.items() if not known.startswith("__"))
     return getattr(numpy, name)

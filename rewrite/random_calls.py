@@ -61,8 +61,11 @@ _DRAWS, _MOST_DRAWS, _ENOUGH, _RUNS = 1500, 60_000, 8, 16
 
 
 def vocabulary() -> list[str]:
-    """Return the names of the pure tile and scalar operations: what e-graphs of programs are made of."""
-    return [d.name for d in OPS.values() if is_term(d) and d.name.startswith(("tile.", "scalar."))]
+    """Return the names of the pure tile and scalar operations, what e-graphs of programs are made of.
+
+    They are sorted: the order of declarations depends on which module is imported first.
+    """
+    return sorted(d.name for d in OPS.values() if is_term(d) and d.name.startswith(("tile.", "scalar.")))
 
 
 @cache

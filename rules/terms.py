@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 from ..ir import ops as _ops  # noqa: F401  (registers the operations)
@@ -93,6 +94,7 @@ def literal_value(kind: int, bits: int) -> tuple[int | float | bool, DType]:
 # Interned codes of what terms do not spell out. They only ever meet equality, so their order does not matter.
 _rests: dict[object, int] = {}
 _rest_of: list[tuple[dict[str, Any], tuple[Any, ...]]] = []
+_adding = Lock()
 
 
 def rest_code(name: str, attrs: dict[str, Any], lists: tuple[Any, ...], operands: tuple[Any, ...]) -> int:
@@ -102,9 +104,17 @@ def rest_code(name: str, attrs: dict[str, Any], lists: tuple[Any, ...], operands
     """
     key = (name, tuple(sorted((k, repr(v)) for k, v in attrs.items())), lists)
     code = _rests.get(key)
-    if code is None:
-        code = _rests[key] = len(_rest_of)
-        _rest_of.append((attrs, operands))
+    return _new_rest(key, attrs, operands) if code is None else code
+
+
+def _new_rest(key: object, attrs: dict[str, Any], operands: tuple[Any, ...]) -> int:
+    # Two threads that took one number would lend each other's attributes.
+    with _adding:
+        code = _rests.get(key)
+        if code is None:
+            code = len(_rest_of)
+            _rest_of.append((attrs, operands))
+            _rests[key] = code
     return code
 
 
