@@ -6,7 +6,6 @@ Exit codes: 0 done, 1 diagnostics or a difference found, 2 wrong usage, 130 inte
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Sequence
 
@@ -38,31 +37,53 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(words: list[str]) -> int:
+    from .streams import discard, open_streams, say
+
+    open_streams()
+    try:
+        return _parsed(words)
+    except KeyboardInterrupt:
+        say("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        discard(sys.stdout)
+        return PIPE_CLOSED
+
+
+def _parsed(words: list[str]) -> int:
     from .options import parser
 
-    _use_utf8()
     try:
         args = parser(words[0] if words else "").parse_args(words)
     except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 0
+        return _flushed(stop.code if isinstance(stop.code, int) else 0)
+    return _flushed(_run(args, words))
+
+
+def _flushed(code: int) -> int:
+    """Write what is still held back for stdout, and return the exit code."""
+    from .streams import flush_stdout, say
+
     try:
-        return _run(args, words)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
+        flush_stdout()
     except BrokenPipeError:
-        _close_stdout()
-        return PIPE_CLOSED
+        raise
+    except Exception as problem:
+        say(str(problem))
+        return code or 1
+    return code
 
 
 def _run(args: Namespace, words: list[str]) -> int:
     from ..ir.diagnostics import TileggError, error
     from .console import Console
+    from .streams import flush_stdout
 
     console = Console(args)
     code: int
     try:
         code = args.run(args, console)
+        flush_stdout()
     except TileggError as problem:
         code = console.fail(problem)
     except RecursionError:
@@ -74,21 +95,4 @@ def _run(args: Namespace, words: list[str]) -> int:
 
         code = report_crash(problem, words, console)
     console.finish()
-    sys.stdout.flush()
     return code
-
-
-def _use_utf8() -> None:
-    """Write UTF-8 whatever the locale says: files and pipes hold the same bytes everywhere."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None and str(stream.encoding).lower() not in ("utf-8", "utf8"):
-            reconfigure(encoding="utf-8", errors="backslashreplace")
-
-
-def _close_stdout() -> None:
-    """Point stdout nowhere, so that flushing it at exit cannot fail again."""
-    from contextlib import suppress
-
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -7,9 +7,11 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, TextIO
 
 from ..ir.diagnostics import Diagnostic, Span, TileggError, to_sarif
+from .streams import put, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ class Console:
             if self.form == "text":
                 self._clear_progress()
                 source = self.sources.get(d.span.file) if d.span else None
-                print(d.render(source, self.color), file=sys.stderr)
+                say(d.render(source, self.color))
             else:
                 self._held.append(d)
 
@@ -53,7 +55,9 @@ class Console:
         """Show the diagnostics of a failure and return the exit code 1."""
         self.report(problem.diagnostics)
         if self.json_stdout:
-            print_json({"schema": 1, "diagnostics": [d.to_json() for d in problem.diagnostics]})
+            # That stdout cannot be written may be the very failure.
+            with suppress(TileggError):
+                print_json({"schema": 1, "diagnostics": [d.to_json() for d in problem.diagnostics]})
         return 1
 
     def finish(self) -> None:
@@ -61,11 +65,11 @@ class Console:
         self._clear_progress()
         if self.form == "json":
             held = {"schema": 1, "diagnostics": [d.to_json() for d in self._held]}
-            print(json.dumps(held, indent=2), file=sys.stderr)
+            say(json.dumps(held, indent=2))
         elif self.form == "sarif":
             from .. import __version__
 
-            print(json.dumps(to_sarif(self._held, __version__), indent=2), file=sys.stderr)
+            say(json.dumps(to_sarif(self._held, __version__), indent=2))
         self._held = []
 
     def note(self, text: str) -> None:
@@ -76,7 +80,7 @@ class Console:
     def always(self, text: str) -> None:
         """Show text that was asked for, whatever the form."""
         self._clear_progress()
-        print(text, file=sys.stderr)
+        say(text)
 
     def progress(self, what: str) -> Callable[[int, int], None] | None:
         """Return a function that shows ``done`` of ``total`` in place, or ``None`` off a terminal."""
@@ -101,7 +105,7 @@ def _wants_color(choice: str, stream: TextIO) -> bool:
 
 def print_json(value: Any) -> None:
     """Print a JSON document to stdout."""
-    print(json_text(value), end="")
+    put(json_text(value))
 
 
 def json_text(value: Any) -> str:

@@ -14,9 +14,10 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from ..ir.diagnostics import Diagnostic, error
-from .console import Console, print_json
+from ..ir.diagnostics import Diagnostic, TileggError, error
+from .console import Console
 from .files import read_bytes
+from .streams import say
 
 #: Options whose value is a file to write: a reproduction leaves these files alone.
 _WRITING = ("-o", "--output", "--report")
@@ -25,7 +26,7 @@ _WRITING = ("-o", "--output", "--report")
 def report_crash(problem: Exception, words: list[str], console: Console) -> int:
     """Write the reproducer, report TG090 and return the exit code 1."""
     if os.environ.get("TILEGG_DEBUG") == "1":
-        traceback.print_exception(problem, file=sys.stderr)
+        say("".join(traceback.format_exception(problem)).rstrip())
     path = _write(_reproducer(problem, words, console))
     what = str(problem).splitlines()[0][:120] if str(problem) else ""
     found = Diagnostic(
@@ -36,10 +37,7 @@ def report_crash(problem: Exception, words: list[str], console: Console) -> int:
         if path
         else "run again with TILEGG_DEBUG=1 to see the trace",
     )
-    console.report([found])
-    if console.json_stdout:
-        print_json({"schema": 1, "diagnostics": [found.to_json()]})
-    return 1
+    return console.fail(TileggError(found))
 
 
 def _reproducer(problem: Exception, words: list[str], console: Console) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from ..ir.diagnostics import Span, TileggError, error
 from .console import Console
+from .streams import put
 
 #: Largest input that is read.
 MAX_BYTES = 64_000_000
@@ -41,8 +42,7 @@ def _place(name: str, data: bytes, offset: int) -> Span:
 def read_bytes(path: str) -> bytes:
     """Return the bytes of an input; raises TG012 and TG013."""
     if path == "-":
-        buffer = getattr(sys.stdin, "buffer", None)
-        data: bytes = buffer.read(MAX_BYTES + 1) if buffer else sys.stdin.read().encode("utf-8")
+        data = _stdin()
         return _bounded(data, "<stdin>", len(data))
     try:
         with open(path, "rb") as file:
@@ -50,6 +50,18 @@ def read_bytes(path: str) -> bytes:
             return _bounded(b"" if size > MAX_BYTES else file.read(MAX_BYTES + 1), path, size)
     except (OSError, ValueError) as problem:
         raise _unreadable(path, problem) from None
+
+
+def _stdin() -> bytes:
+    if sys.stdin is None:
+        raise error("TG013", "cannot read stdin", reason="it is closed", hint="name a file, or pipe the text in")
+    buffer = getattr(sys.stdin, "buffer", None)
+    try:
+        return buffer.read(MAX_BYTES + 1) if buffer else sys.stdin.read().encode("utf-8")
+    except UnicodeError:
+        raise
+    except (OSError, ValueError) as problem:
+        raise error("TG013", "cannot read stdin", reason=_why(problem)) from None
 
 
 def _bounded(data: bytes, name: str, size: int) -> bytes:
@@ -96,7 +108,7 @@ def write_all(results: Sequence[tuple[str | None, str | bytes]]) -> None:
                 os.unlink(temporary)
     for path, data in results:
         if path is None or path == "-":
-            _to_stdout(data)
+            put(data)
         elif not _renames(path):
             _attempt(path, lambda p=path, d=data: _into_device(p, _bytes(d)))  # type: ignore[misc]
 
@@ -149,14 +161,6 @@ def _attempt(path: str, action: Action) -> None:
 def _into_device(path: str, data: bytes) -> None:
     with open(path, "wb") as file:
         file.write(data)
-
-
-def _to_stdout(data: str | bytes) -> None:
-    if isinstance(data, str):
-        sys.stdout.write(data)
-        return
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
 
 
 TYPE_CHECKING = False

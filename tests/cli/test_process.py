@@ -88,6 +88,61 @@ def test_closed_pipe_is_quiet():
     assert done.stderr == "" and len(done.stdout) == 100
 
 
+def in_shell(words: str, streams: str, **options: object) -> subprocess.CompletedProcess[str]:
+    """Run a command in a shell that closes or turns its streams."""
+    shell = f"{sys.executable} -m tilegg {words} {streams}"
+    return subprocess.run(["bash", "-c", shell], capture_output=True, text=True, **options)  # type: ignore[call-overload,no-any-return]
+
+
+LOWER = f"lower {EXAMPLES / 'quant_int8.py'} --arch a5"
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("form", ["", "--emit json"])
+@pytest.mark.parametrize(("streams", "why"), [(">&-", "it is closed"), (">/dev/full", "No space left on device")])
+def test_result_that_cannot_be_written(streams, why, form, unbuffered):
+    done = in_shell(f"{LOWER} -q {form}", streams, env={**os.environ, "PYTHONUNBUFFERED": unbuffered})
+    assert done.returncode == 1 and done.stdout == ""
+    first, *rest = done.stderr.splitlines()
+    assert first == "error[TG013]: cannot write to stdout"
+    assert rest[0] == f"  why: {why}" and rest[1].startswith("  hint: ") and len(rest) == 2
+    asked = json.loads(in_shell(f"{LOWER} -q {form} --diagnostics json", streams).stderr)
+    assert [d["code"] for d in asked["diagnostics"]] == ["TG013"]
+
+
+def test_other_verbs_on_a_full_device():
+    for words in ("ops --json", "rules", "casts fp32 int8 --arch a5"):
+        done = in_shell(words, ">/dev/full")
+        assert done.returncode == 1 and done.stderr.startswith("error[TG013]: cannot write to stdout\n"), words
+        assert "Traceback" not in done.stderr and "Exception" not in done.stderr
+    # The standard library's parser keeps quiet about help that nobody can read.
+    assert not re.search("Traceback|Exception", in_shell("--help", ">/dev/full").stderr)
+
+
+def test_closed_stdout_that_nobody_needs(tmp_path):
+    out = tmp_path / "out.pto"
+    assert in_shell(f"{LOWER} -q -o {out}", ">&-").stderr == ""
+    assert out.read_text() == process(*LOWER.split(), "-q").stdout
+
+
+def test_closed_stdin():
+    done = in_shell("lower - --arch a5 -q", "<&-")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert done.stderr.startswith("error[TG013]: cannot read stdin\n  why: it is closed\n  hint: ")
+
+
+@pytest.mark.parametrize("streams", ["2>&-", "2>/dev/full"])
+def test_messages_nobody_takes_change_nothing(streams, tmp_path):
+    done = in_shell(LOWER, streams)
+    assert done.returncode == 0 and done.stdout == process(*LOWER.split(), "-q").stdout
+    wrong = tmp_path / "kernel.py"
+    wrong.write_text(cast_kernel("FP32", "FP33"))
+    for words, code in ((f"check {wrong}", 1), (f"check {wrong} --diagnostics json", 1), ("lower", 2), ("nothing", 2)):
+        done = in_shell(words, streams)
+        assert (done.returncode, done.stdout) == (code, ""), words
+    assert in_shell(LOWER, f"<&- >&- {streams}").returncode == 1
+
+
 def test_interrupt_is_quiet():
     words = ["equiv", str(EXAMPLES / "quant_int8.py"), str(EXAMPLES / "quant_int8.py"), "--samples", "1000000"]
     # Jobs in the background of a shell are started with interrupts ignored, which children would inherit.
