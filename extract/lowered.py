@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from ..rewrite.graph import Graph
 from ..rewrite.region import Region
 from ..rules.target import Target
 from .dag import Problem, Solution
+from .pickling import rule_name, rule_number
 from .price import Scalars
 
 
@@ -31,6 +32,20 @@ class Instruction:
     region: int = -1
     eclass: int = -1
     inexact: bool = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = [getattr(self, f.name) for f in fields(self)]
+        values[_RULE] = rule_name(self.rule)
+        return _instruction, tuple(values)
+
+
+_RULE = [f.name for f in fields(Instruction)].index("rule")
+
+
+def _instruction(*values: Any) -> Instruction:
+    made = Instruction(*values)
+    made.rule = rule_number(made.rule)
+    return made
 
 
 @dataclass(frozen=True)

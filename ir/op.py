@@ -15,6 +15,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from importlib import import_module
 from typing import Annotated, Any, NoReturn, get_args, get_origin, get_type_hints
 
 from .classification import Classification
@@ -189,6 +190,10 @@ class OpDecl:
     defaults: dict[str, Any] = field(init=False, repr=False)
     by_name: dict[str, OpParam] = field(init=False, repr=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # There is one declaration of each name, and its functions are not found under their own.
+        return _declared, (self.name, self.meaning.__module__)
+
     @property
     def pure(self) -> bool:
         """True when the operation neither reads nor writes memory nor orders anything."""
@@ -205,6 +210,13 @@ OPS: dict[str, OpDecl] = {}
 
 #: Unified spelling -> candidates by the kind of the first operands ("add" -> tile.add, tile.adds).
 UNIFIED: dict[str, list[OpDecl]] = {}
+
+
+def _declared(name: str, module: str) -> OpDecl:
+    """Return the declaration of a name, which importing the module makes where that has not been done."""
+    if name not in OPS:
+        import_module(module)
+    return OPS[name]
 
 
 def op(

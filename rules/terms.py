@@ -94,6 +94,7 @@ def literal_value(kind: int, bits: int) -> tuple[int | float | bool, DType]:
 # Interned codes of what terms do not spell out. They only ever meet equality, so their order does not matter.
 _rests: dict[object, int] = {}
 _rest_of: list[tuple[dict[str, Any], tuple[Any, ...]]] = []
+_rest_keys: list[object] = []
 _adding = Lock()
 
 
@@ -113,6 +114,7 @@ def _new_rest(key: object, attrs: dict[str, Any], operands: tuple[Any, ...]) -> 
         code = _rests.get(key)
         if code is None:
             code = len(_rest_of)
+            _rest_keys.append(key)
             _rest_of.append((attrs, operands))
             _rests[key] = code
     return code
@@ -128,6 +130,22 @@ def plain_args(name: str, dtype: DType) -> tuple[int, ...]:
     """Return the argument codes of an operation on one dtype whose attributes are left at their defaults."""
     extra = (plain_rest(name),) * ("rest" in signature(OPS[name]))
     return (DTYPE_CODES[dtype.name], 0, *extra)
+
+
+#: A ``rest`` code as other processes can read it: what it is known by, and what it stands for.
+Rest = tuple[object, dict[str, Any], tuple[Any, ...]]
+
+
+def rest_spelling(code: int) -> Rest:
+    """Return a ``rest`` code without the number, which other processes give to something else."""
+    return _rest_keys[code], *_rest_of[code]
+
+
+def rest_from(spelled: Rest) -> int:
+    """Return the ``rest`` code of this process for a spelling."""
+    key, attrs, operands = spelled
+    code = _rests.get(key)
+    return _new_rest(key, attrs, operands) if code is None else code
 
 
 def rest_of(code: int) -> tuple[dict[str, Any], tuple[Any, ...]]:
