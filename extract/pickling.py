@@ -70,4 +70,4 @@ def _made(kind: int, decl: OpDecl | None, type_: Type | None, *rest: Any) -> Nod
     return Node(kind, decl, type_, attrs, operands, children, rule_number(rule), origin, approx, value, key)
 
 
-copyreg.pickle(Node, _reduced)  # type: ignore[arg-type]
+copyreg.pickle(Node, _reduced)
