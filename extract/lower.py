@@ -250,8 +250,7 @@ class _FunctionLowering:
         if options.memo is None:
             found: Solved | None = self._solve_anew(region)
         else:
-            target = parent.target.path if parent.target else None
-            asked = (target, options.objective, options.contract, options.exact, options.budget, self.scalars)
+            asked = (parent.target, options.objective, options.contract, options.exact, options.budget, self.scalars)
             key, types = parent.timed("memo", lambda: region_key(region, self.knowledge, asked))
             found = options.memo.get(key)
             if found is None:

@@ -18,7 +18,19 @@ from typing import Any
 from ..ir.diagnostics import TileggError, error
 from ..ir.dtypes import DTYPES, DType
 from .cost import Instr, PriceBook
-from .target_data import Place, RawTarget, Row, Sets, overlay, package_files, read_raw, read_toml, to_rows
+from .target_data import (
+    Contents,
+    Place,
+    RawTarget,
+    Row,
+    Sets,
+    contents,
+    overlay,
+    package_files,
+    read_raw,
+    read_toml,
+    to_rows,
+)
 from .target_parse import casts, check_hardware, facts, numbers, ops
 from .target_types import CastEdge, Fact, Legality, OpInfo, ScratchPlan, When
 
@@ -42,17 +54,19 @@ class Target:
     ops: Mapping[str, OpInfo]
     _raw: RawTarget = field(repr=False)
     _models: dict[str, PriceBook] = field(default_factory=dict, repr=False)
+    _taken: tuple[str, ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
         return f"Target({self.name!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return load_target, (str(self.path),)
+        return _reloaded, (str(self.path), self._taken)
 
     def with_assembler(self, mnemonics: Iterable[str]) -> Target:
         """Return the target as it would be if its assembler took these instructions wherever the hardware does."""
         taken = {m: replace(self.ops[m], assembler=True, asm=self.ops[m].isa) for m in mnemonics if m in self.ops}
-        return replace(self, ops={**self.ops, **taken}, _models=dict(self._models))
+        every = (*self._taken, *taken)
+        return replace(self, ops={**self.ops, **taken}, _models=dict(self._models), _taken=every)
 
     # -- figures ---------------------------------------------------------------------------------------
 
@@ -228,17 +242,45 @@ def target_names() -> tuple[str, ...]:
     return tuple(package_files())
 
 
-@lru_cache(maxsize=64)
 def load_target(name: str) -> Target:
-    """Load a target by name, by alias (any letter case) or by the path of a ``.toml`` file; cached.
+    """Load a target by name, by alias (any letter case) or by the path of a ``.toml`` file.
 
+    Cached: one target stands for a name, and for a path as long as none of the files behind it changes.
     Raises TG040 for an unknown name or a malformed file (with its line) and TG013 for an unreadable one.
     """
-    target = _build(_find(name, ()))
-    if _is_path(name):
-        # A user's file is checked whole, so that a fault shows at once and not at the first price.
-        _ = target.prices
+    if not _is_path(name):
+        return _named(name)
+    path = Path(os.path.abspath(name))
+    return _named(path.stem) if package_files().get(path.stem) == path else _at(path, name)
+
+
+@lru_cache(maxsize=64)
+def _named(name: str) -> Target:
+    return _build(_find(name, ()))
+
+
+#: Users' targets by absolute path, each with the contents of its files when they were read.
+_users: dict[Path, tuple[Contents, Target]] = {}
+_KEPT = 64
+
+
+def _at(path: Path, name: str) -> Target:
+    known = _users.get(path)
+    if known is not None and known[0] == contents(known[0]):
+        return known[1]
+    raw = _find(name, ())
+    target = _build(raw)
+    # A user's file is checked whole, so that a fault shows at once and not at the first price.
+    _ = target.prices
+    if len(_users) >= _KEPT:
+        _users.clear()
+    _users[path] = (contents(raw.files()), target)
     return target
+
+
+def _reloaded(path: str, taken: tuple[str, ...]) -> Target:
+    target = load_target(path)
+    return target.with_assembler(taken) if taken else target
 
 
 def _is_path(name: str) -> bool:
@@ -300,7 +342,7 @@ def _build(raw: RawTarget) -> Target:
         name=name,
         title=table.text("title", name),
         aliases=tuple(aliases),
-        path=raw.path,
+        path=raw.path.absolute(),
         sources=MappingProxyType({key: sources.text(key) for key in sources.values} if sources else {}),
         hardware=MappingProxyType(hardware),
         capabilities=MappingProxyType(capabilities),

@@ -8,10 +8,13 @@ Every problem is a TG040 diagnostic with file and line; a file that cannot be re
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +135,12 @@ class RawTarget:
     models: Path | None = None
     base: RawTarget | None = None
 
+    def files(self) -> list[Path]:
+        """The absolute paths of all files that the target is or would be read from, its base's included."""
+        path = self.path.absolute()
+        own = [path, *(path.with_name(f"{path.stem}.{part}.toml") for part in ("casts", "models", "cost"))]
+        return own + (self.base.files() if self.base is not None else [])
+
     def price_rows(self) -> list[Row]:
         """The ``[[cost]]`` rows in the order they are tried: the own ones, then those of the base."""
         own = list(self.rows["cost"])
@@ -146,9 +155,25 @@ class RawTarget:
         return own + self.base.price_rows()
 
 
+#: What files hold, told apart by digests; ``None``: there is no such file.
+Contents = dict[Path, bytes | None]
+
+
+def contents(paths: Iterable[Path]) -> Contents:
+    """What files hold now."""
+    found: Contents = {}
+    for path in paths:
+        try:
+            found[path] = sha256(path.read_bytes()).digest()
+        except OSError:
+            found[path] = None
+    return found
+
+
+@cache
 def package_files() -> dict[str, Path]:
     """The main files of the targets that come with the package, by file stem, sorted."""
-    folder = Path(__file__).parent / "targets"
+    folder = Path(os.path.abspath(__file__)).parent / "targets"
     return {path.stem: path for path in sorted(folder.glob("*.toml")) if "." not in path.stem}
 
 
@@ -178,7 +203,8 @@ def read_raw(path: Path) -> RawTarget:
     if casts.is_file():
         _add_file(raw, casts)
     models = path.with_name(f"{path.stem}.models.toml")
-    raw.models = models if models.is_file() else None
+    # Read when asked for, perhaps from another working directory.
+    raw.models = models.absolute() if models.is_file() else None
     if "target" not in raw.tables:
         raise _fault_at(path, 1, "the target file has no [target] table")
     return raw

@@ -6,6 +6,7 @@ import pickle
 from pathlib import Path
 
 import pytest
+from tilegg import lower, parse
 from tilegg.ir.diagnostics import TileggError
 from tilegg.rules.cost import Instr
 from tilegg.rules.formula import Formula, FormulaError
@@ -32,7 +33,9 @@ def test_aliases(alias: str, name: str) -> None:
 def test_names_and_cache() -> None:
     assert target_names() == ("a2a3", "a5")
     assert load_target("a5") is A5
-    assert pickle.loads(pickle.dumps(A5)).casts == A5.casts
+    assert pickle.loads(pickle.dumps(A5)) is A5 and load_target(str(A5.path)) is A5
+    more = A5.with_assembler(["tpow", "tadd"])
+    assert pickle.loads(pickle.dumps(more)).ops == more.ops
 
 
 def test_unknown_target_lists_the_known() -> None:
@@ -89,6 +92,68 @@ def test_a_user_can_add_a_target_with_one_file(tmp_path: Path) -> None:
     target = load_target(_write(tmp_path, text))
     assert target.name == "mine" and target.legal("tadd", "FP32") and ("FP32", "FP16") in target.casts
     assert target.prices.cycles(Instr("tadd", ("FP32",), 4, 64, 64)) == 1 + 2 * 4 + 3
+
+
+def _extended(folder: Path, cycles: int) -> Path:
+    """Write a target that another extends, and return the path of the other."""
+    cost = f"[[cost]]\nops = 'tadd'\nform = 'element'\nfixed = 0\neach = {cycles}\n"
+    (folder / "base.toml").write_text("[target]\nname = 'base'\nextends = 'a5'\n" + cost)
+    path = folder / "mine.toml"
+    path.write_text("[target]\nname = 'mine'\nextends = 'base.toml'\n")
+    return path
+
+
+def _add(name: str) -> float:
+    return load_target(name).prices.cycles(Instr("tadd", ("FP32",), 4, 64, 64))
+
+
+def test_files_that_change_are_read_again(tmp_path: Path) -> None:
+    path = str(_extended(tmp_path, 2))
+    first = load_target(path)
+    assert load_target(path) is first and _add(path) == 512
+    # As long, and perhaps within one tick of the file system's clock.
+    _extended(tmp_path, 3)
+    assert _add(path) == 768 and load_target(path) is not first
+    cost = "[[cost]]\nops = 'tadd'\nform = 'element'\nfixed = 0\neach = 5\n"
+    (tmp_path / "mine.cost.toml").write_text(cost)
+    assert _add(path) == 1280
+    (tmp_path / "mine.toml").unlink()
+    with pytest.raises(TileggError) as caught:
+        load_target(path)
+    assert caught.value.diagnostics[0].code == "TG013"
+
+
+def test_a_relative_path_is_that_of_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, cycles in (("one", 2), ("two", 3)):
+        (tmp_path / name).mkdir()
+        _extended(tmp_path / name, cycles)
+    monkeypatch.chdir(tmp_path / "one")
+    one = load_target("mine.toml")
+    assert _add("mine.toml") == _add("../two/../one/mine.toml") == 512
+    assert load_target(str(tmp_path / "one" / "mine.toml")) is one
+    monkeypatch.chdir(tmp_path / "two")
+    assert _add("mine.toml") == 768
+    assert one.path == tmp_path / "one" / "mine.toml" and pickle.loads(pickle.dumps(one)) is one
+
+
+KERNEL = """
+import pypto.language as pl
+@pl.program
+class K:
+    @pl.function(type=pl.FunctionType.InCore)
+    def k(self, x: pl.Tensor[[4, 64], pl.FP32], y: pl.Out[pl.Tensor[[4, 64], pl.FP32]]):
+        a = pl.load(x, [0, 0], [4, 64])
+        return pl.store(pl.add(a, pl.exp(a)), [0, 0], y)
+"""
+
+
+def test_lowering_knows_that_a_target_changed(tmp_path: Path) -> None:
+    path, program = str(_extended(tmp_path, 2)), parse(KERNEL)
+    before = lower(program, path).totals.cycles
+    _extended(tmp_path, 3)
+    assert lower(program, path).totals.cycles == before + 256
+    _extended(tmp_path, 2)
+    assert lower(program, path).totals.cycles == before
 
 
 def test_a_user_can_extend_a_target(tmp_path: Path) -> None:
