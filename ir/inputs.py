@@ -1,8 +1,8 @@
 """Hostile inputs for a function: specials, ties and range ends of every dtype in it, random bit patterns.
 
 Inputs are drawn for a numpy Generator, so one seed always gives the same ones. A :class:`Domain` limits a
-parameter's elements; ranges that the program itself promises with ``assume`` on a loaded parameter are found
-by :func:`assumed_domains`.
+parameter's elements; ranges that the program itself promises with ``assume`` on a loaded parameter, and those of
+valid extents, are found by :func:`assumed_domains`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,10 @@ def as_domain(fact: Any, who: str) -> Domain:
 
 
 def assumed_domains(f: Function) -> dict[str, Domain]:
-    """Return the ranges that ``assume`` promises of parameters, directly or after load, move and views."""
+    """Return the ranges that ``assume`` promises of parameters, directly or after load, move and views.
+
+    And those that fit: a scalar that is always a tile's valid extent is at most the tile's size.
+    """
     source: dict[str, str] = {p.value.name: p.value.name for p in f.params}
     domains: dict[str, Domain] = {}
     for s in walk(f.body):
@@ -94,7 +97,21 @@ def assumed_domains(f: Function) -> dict[str, Domain]:
             match s.operands:
                 case (_, Const(value=lo), Const(value=hi)) if lo <= hi:
                     domains[origin] = domains.get(origin, FREE).meet(Domain(lo, hi))
+    for name, size in _valid_extents(f):
+        domains[name] = domains.get(name, FREE).meet(Domain(0, size))
     return domains
+
+
+def _valid_extents(f: Function) -> Iterator[tuple[str, int]]:
+    """Yield scalar parameters that are valid extents whatever the branches, and the sizes of those tiles."""
+    scalars = {p.value.name for p in f.params if isinstance(p.value.type, ScalarType)}
+    for s in f.body:
+        if not isinstance(s, Op) or s.name != "tile.set_validshape":
+            continue
+        t = getattr(s.operands[0], "type", None)
+        for o, size in zip(s.operands[1:3], t.shape if isinstance(t, TileType) else ()):
+            if isinstance(o, Value) and o.name in scalars and isinstance(size, int):
+                yield o.name, size
 
 
 _MOVES = frozenset(

@@ -290,14 +290,14 @@ class Machine:
         rows, cols = tile_.valid
         assert prod(raw.shape[:-1]) == rows * cols, "the tile's valid region is not the partition"
         assert raw.shape[-2] == cols, "the partition has other columns"
-        tile_.window(rows, cols)[...] = raw.reshape(rows, cols, -1)
+        tile_.window(rows, cols)[...] = raw.reshape(rows, cols, raw.shape[-1])
 
     def pto_tstore(self, op: Any, values: list[Any]) -> None:
         tile_, view = values[:2]
         rows, cols = tile_.valid
         assert prod(view.shape) == rows * cols and view.shape[-1] == cols, "the partition has another shape"
         new = np.ascontiguousarray(tile_.window(rows, cols))
-        self.put(view, new.reshape(*view.shape, -1), "atomicType" in op.properties)
+        self.put(view, new.reshape(*view.shape, new.shape[-1]), "atomicType" in op.properties)
 
     def pto_load_scalar(self, op: Any, values: list[Any]) -> Any:
         raw = self.fetch(View(Pointer(values[0].data, values[0].offset + values[1], values[0].element), (1,), (1,)))
@@ -345,7 +345,11 @@ class Machine:
         source, row, col, *valid = values
         type_ = op.results[0].type
         offset = source.offset + row * source.strides[0] + col * source.strides[1]
-        assert row + valid[0] <= source.type.shape[0] and col + valid[1] <= source.type.shape[1]
+        room = (source.type.shape[0] - row, source.type.shape[1] - col)
+        assert min(row, col, *valid) >= 0, f"a window at {(row, col)} with a valid region {tuple(valid)}"
+        assert valid[0] <= room[0] and valid[1] <= room[1], (
+            f"a valid region {tuple(valid)} where the tile has room for {room}"
+        )
         return Tile(source.data, offset, source.strides, type_, list(valid))
 
     def pto_set_validshape(self, op: Any, values: list[Any]) -> None:

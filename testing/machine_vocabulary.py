@@ -22,7 +22,7 @@ def flat(tile: Tile) -> Arr:
     """All elements of a tile's storage, row by row, writable."""
     storage = dtype_of(tile.type.element).storage
     count = tile.type.shape[0] * tile.type.shape[1]
-    assert tile.strides == (tile.type.shape[1] * storage.itemsize, storage.itemsize)
+    assert tile.strides == (tile.type.shape[1] * storage.itemsize, storage.itemsize), "positions in a strided window"
     return tile.data[tile.offset :][: count * storage.itemsize].view(storage)
 
 
@@ -42,7 +42,8 @@ class VocabularyMachine(Machine):
         if by_index:
             index = rest[0]
             if tmp:
-                assert rest[1].valid == index.valid and rest[1].type.element == index.type.element
+                same = rest[1].valid == index.valid and rest[1].type.element == index.type.element
+                assert same, "the scratch tile is not like the indices"
             dst.write(np.vectorize(lambda i: flat(src)[i], otypes=[flat(src).dtype])(index.read()))
         elif counts:
             count, _, value = rest
@@ -80,7 +81,7 @@ class VocabularyMachine(Machine):
     def pto_tsort32(self, op: Any, values: list[Any]) -> None:
         names = dict(zip(op.layout().names, values))
         src, index, dst = names["src"], names["idx"], names["dst"]
-        assert "tmp" in names or src.valid[1] % 32 == 0
+        assert "tmp" in names or src.valid[1] % 32 == 0, "a ragged end without a scratch tile"
         lines = []
         for v, i in zip(src.read(), index.read()):
             pairs: list[tuple[float, int]] = []
@@ -121,7 +122,7 @@ class VocabularyMachine(Machine):
     def pto_mgather(self, op: Any, values: list[Any]) -> None:
         table, index, dst = values[:3]
         raw = self.elements(table)
-        assert op.properties["coalesce"].data == "row"
+        assert op.properties["coalesce"].data == "row", "only whole rows are gathered here"
         rows = raw.reshape(-1, *raw.shape[-2:])[index.read().reshape(-1)]
         dst.window(*dst.valid)[...] = rows
 
@@ -129,7 +130,7 @@ class VocabularyMachine(Machine):
         src, index, table = values
         raw = self.elements(table)
         places = raw.reshape(-1, raw.shape[-1])
-        assert np.shares_memory(raw, places)
+        assert np.shares_memory(raw, places), "elements are scattered to dense tensors only"
         places[index.read().reshape(-1)] = src.window(*src.valid).reshape(-1, raw.shape[-1])
 
     def pto_tconcatidx(self, op: Any, values: list[Any]) -> None:
@@ -156,7 +157,8 @@ class VocabularyMachine(Machine):
         how = op.properties["quantScaleAlg"].data if "quantScaleAlg" in op.properties else "ocp"
         found = mx.quantise(src.read(), dtype_of(src.type.element), kind, axis, how)
         for workspace in (maximum, scaling):
-            assert workspace.valid == exponents.valid and workspace.type.element == src.type.element
+            same = workspace.valid == exponents.valid and workspace.type.element == src.type.element
+            assert same, "a workspace is not like the exponents"
             workspace.data[...] = self.random.integers(0, 256, len(workspace.data), dtype=np.uint8)
         codes = found.codes.view(np.int8) if kind is FP8E4M3FN else found.codes
         dst.write(codes)
@@ -169,5 +171,5 @@ class VocabularyMachine(Machine):
         src, dst, tmp = values
         axis = int(op.properties["grpAxis"].data[-1])
         rows, cols = dst.valid
-        assert len(tmp.data) >= (64 + -(-rows // 16) * cols if axis == 1 else 32)
+        assert len(tmp.data) >= (64 + -(-rows // 16) * cols if axis == 1 else 32), "the scratch tile is too small"
         dst.write(src.read().T if axis == 0 else src.read().reshape(rows, cols))

@@ -400,6 +400,9 @@ def _set_validshape(call: Call) -> Type:
 @op("tile.set_validshape", result=_set_validshape, unified="set_validshape", family=VIEW, raw=True)
 def set_validshape(tile: Tile, valid_rows: Scalar, valid_cols: Scalar) -> Any:
     """The same tile with another valid shape; elements that become valid are what was stored there."""
+    want, shape = (int(valid_rows), int(valid_cols)), tile.data.shape
+    if any(not 0 <= n <= limit for n, limit in zip(want, shape)):
+        raise error("TG032", f"valid shape {shape_text(want)} does not fit into {shape_text(shape)}")
     return tile.data.copy()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import tilegg
 from tilegg.ir.diagnostics import TileggError
@@ -83,3 +84,24 @@ def test_valid_extents_are_integers(count: str) -> None:
     with pytest.raises(TileggError, match="valid_cols must be an integer") as caught:
         tilegg.parse(text)
     assert caught.value.diagnostics[0].code == "TG006"
+
+
+SET = (
+    "@pl.function\ndef k(x: pl.Tensor[[2, 32], pl.UINT8], s: pl.Scalar[pl.INDEX],"
+    " o: pl.Out[pl.Tensor[[2, 32], pl.UINT8]]):\n"
+    "    t = pl.load(x, [0, 0], [2, 32])\n    y = pl.tile.set_validshape(t, s, 32)\n    return pl.store(y, [0, 0], o)\n"
+)
+
+
+@pytest.mark.parametrize("rows", [-1, 3])
+def test_a_run_time_extent_beyond_the_tile_is_refused_where_it_stands(rows: int) -> None:
+    with pytest.raises(TileggError, match="does not fit into") as caught:
+        tilegg.run(tilegg.parse(SET, "k.py"), {"x": np.zeros((2, 32), np.uint8), "s": rows})
+    found = caught.value.diagnostics[0]
+    assert found.code == "TG032" and found.span is not None and found.span.line == 4
+
+
+def test_drawn_extents_fit_the_tile() -> None:
+    program = tilegg.parse(SET)
+    report = tilegg.equivalent(program, program, samples=8)
+    assert report.equal and (report.runs, report.rejected) == (8, 0)

@@ -143,3 +143,20 @@ def test_a_triangles_column_at_a_run_time_diagonal_is_refused() -> None:
         assert_lowering_correct(text, "a5", inputs=2)
     found = caught.value.diagnostics[0]
     assert found.code == "TG023" and "one line" in found.reason and "transpose" in found.hint
+
+
+@pytest.mark.parametrize("arch", ["a5", "a2a3"])
+def test_a_valid_region_beyond_the_tile_has_a_reason(arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tilegg.testing import assembly as module
+
+    text = kernel("FP32", "FP32", "r = pl.tile.set_validshape(t, s, 64)", extra="s: pl.Scalar[pl.INDEX], ")
+    (report,) = assert_lowering_correct(text, arch, inputs=3)
+    assert report.assembly is not None and list(report.assembly.executed) == ["k"]
+
+    class Further(module._Machine):
+        def pto_subview(self, op, values):
+            return super().pto_subview(op, [*values[:3], values[3] + 64, *values[4:]])
+
+    monkeypatch.setattr(module, "_Machine", Further)
+    with pytest.raises(NotEquivalent, match=r"no machine can: a valid region .* room for \(16, 64\)"):
+        assert_lowering_correct(text, arch, inputs=3)
