@@ -23,7 +23,7 @@ from .dtypes import DType
 from .equivalence_report import Counterexample, Place, Report
 from .inputs import Domain, Drawer, as_domain, assumed_domains, dtypes_of
 from .interp import entry, execute
-from .program import Function, Program
+from .program import Function, Op, Program, walk
 from .shrink import Shrinker
 from .types import PtrType, ScalarType, TensorType, TileType, Type
 
@@ -79,7 +79,11 @@ class Samples:
 
 @dataclass(frozen=True)
 class Setup:
-    """What is compared and how; see :func:`equivalent`."""
+    """What is compared and how; see :func:`equivalent`.
+
+    ``promises``: a program with the parameters of ``a`` whose promises the inputs keep too, for an ``a`` made from it
+    without them.
+    """
 
     a: Program | Function
     b: Program | Function
@@ -87,6 +91,7 @@ class Setup:
     facts: Mapping[str, Any] = field(default_factory=dict)
     dims: Mapping[str, int] = field(default_factory=dict)
     function: str | None = None
+    promises: Program | None = None
 
 
 @dataclass
@@ -162,13 +167,16 @@ class Session:
     def __init__(self, setup: Setup) -> None:
         parse_contract(setup.contract)
         self.contract, self.dims = setup.contract, dict(setup.dims)
-        self.a, self.b = setup.a, setup.b
+        self.a, self.b, self.source = setup.a, setup.b, setup.promises
         self.fa = entry(self.a, setup.function)
         self.fb = entry(self.b, setup.function if _has_function(self.b, setup.function) else None)
         self.names_b = match_parameters(self.fa, self.fb)
         self.outputs = output_dtypes(self.fa)
         self.dtypes = {p.value.name: d for p in self.fa.params if (d := _dtype(p.value.type)) is not None}
         self.domains = _domains(self.fa, setup.facts)
+        self.promises = _promised(setup.promises, self.fa)
+        if self.promises is not None:
+            self.domains = _domains(self.promises, self.domains)
         self.drawer = Drawer(self.fa, dtypes_of(self.a, self.b), self.domains, self.dims)
 
     def tally(self, source: Source, first: int, last: int) -> Tally:
@@ -204,7 +212,16 @@ class Session:
             if tally is not None:
                 tally.refusal = problem
             return None
-        return expected if holds else None
+        return expected if holds and self._keeps(inputs) else None
+
+    def _keeps(self, inputs: Mapping[str, Any]) -> bool:
+        """Return whether inputs keep the promises of the program that ``a`` was made from, as far as it runs."""
+        if self.source is None or self.promises is None:
+            return True
+        try:
+            return execute(self.source, self.promises, inputs, self.dims, _MAX_STEPS, watch=True)[1]
+        except TileggError:
+            return False
 
     def report(self, tally: Tally, seed: int = 0, cases: int | None = None) -> Report:
         """Return the report of all turns; a difference is made small. Raises the error of ``a`` if it never ran."""
@@ -289,6 +306,14 @@ def _domains(f: Function, facts: Mapping[str, Any]) -> dict[str, Domain]:
         domain = as_domain(fact, name)
         domains[name] = domains[name].meet(domain) if name in domains else domain
     return domains
+
+
+def _promised(source: Program | None, f: Function) -> Function | None:
+    """Return the function that ``f`` was made from, if its program promises anything."""
+    functions = source.functions if source is not None else ()
+    if not any(isinstance(s, Op) and s.name == "tile.assume" for g in functions for s in walk(g.body)):
+        return None
+    return next((g for g in functions if g.name == f.name), None)
 
 
 def match_parameters(a: Function, b: Function) -> dict[str, str]:

@@ -34,6 +34,7 @@ def compare_programs(
     facts: Mapping[str, Any] | None = None,
     dims: Mapping[str, int] | None = None,
     function: str | None = None,
+    promises: Program | None = None,
     exhaustive: bool = False,
     limit: int = LIMIT,
     executor: Executor | None = None,
@@ -43,9 +44,10 @@ def compare_programs(
 
     As :func:`tilegg.equivalent`, which this does with one process; further: ``exhaustive`` tries every input in at most
     ``limit`` runs (TG033 when that is not enough; a pointwise program takes as many inputs in a run as its tiles have
-    elements), ``executor`` does the runs.
+    elements), ``executor`` does the runs. ``promises``: the program that ``a`` was made from, whose promises the inputs
+    keep too.
     """
-    setup = Setup(a, b, contract, facts or {}, dims or {}, function)
+    setup = Setup(a, b, contract, facts or {}, dims or {}, function, promises)
     session = Session(setup)
     source: Source = every_input(session, limit) if exhaustive else Samples(inputs, seed)
     step = -(-source.count // _PARTS) if executor is not None or exhaustive else 1

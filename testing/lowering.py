@@ -133,7 +133,7 @@ def check_lowering(
         }  # fmt: skip
         functions[name] = compare_programs(program, ideal, contract=within, **options)
         if acting is not None and functions[name].equal:
-            acted[name] = compare_programs(made.program, acting, **options)
+            acted[name] = compare_programs(made.program, acting, promises=program, **options)
         if measured and functions[name].equal:
             setup = Setup(program, made.program, "exact", options["facts"], dims or {}, name)
             measure(setup, lambda s: every_input(s, limit) if exhaustive else Samples(inputs, seed), measured)

@@ -160,3 +160,18 @@ def test_a_valid_region_beyond_the_tile_has_a_reason(arch: str, monkeypatch: pyt
     monkeypatch.setattr(module, "_Machine", Further)
     with pytest.raises(NotEquivalent, match=r"no machine can: a valid region .* room for \(16, 64\)"):
         assert_lowering_correct(text, arch, inputs=3)
+
+
+@pytest.mark.parametrize("arch", ["a5", "a2a3"])
+def test_inputs_keep_the_promises_of_the_source(arch: str) -> None:
+    """Rounding to odd is exact for small numbers only; the lowered program no longer says that they are small."""
+    lines = ("t = pl.tile.assume(t, 0, 32)", "r = pl.tile.cast(t, target_type=pl.FP32, mode='odd')")
+    (report,) = assert_lowering_correct(kernel("INT64", "FP32", *lines), arch, inputs=16, contract="exact")
+    assert all(r.runs == 16 for r in report.acting.values()) and list(report.acting) == ["k"]
+    assert report.assembly is not None and [r.runs for r in report.assembly.executed.values()] == [4]
+    # A range that is promised of a result is not drawn, but watched.
+    lines = ("t = pl.tile.assume(pl.tile.adds(t, 1), 0, 32)", lines[1])
+    text = kernel("INT32", "FP32", *lines, shape=(1, 2))
+    (report,) = assert_lowering_correct(text, arch, inputs=64, contract="exact")
+    runs = [r.runs for r in (*report.acting.values(), *report.functions.values())]
+    assert len(runs) == 2 and runs[0] == runs[1] and 0 < runs[0] < 64
