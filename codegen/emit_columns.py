@@ -46,3 +46,8 @@ def spread(state: State, column: TileRef) -> TileRef:
     made = state.allot(form, (column.valid[1], 1), False, None)
     state.b.dps("trowexpand", [state.upright(column)], [made.value])
     return made
+
+
+def by_rows(state: State, ref: TileRef) -> TileRef:
+    """Return a tile row-major and row by row: a column spread, others under their row-major name."""
+    return spread(state, ref) if is_column(ref) else state.turned(ref)

@@ -17,6 +17,7 @@ from ..ir.ops.gather import PATTERNS
 from ..ir.ops.select import COMPARISONS
 from ..ir.program import Op, Operand
 from ..ir.types import TensorType, TileType
+from .emit_columns import by_rows, is_column
 from .emit_forms import Form
 from .emit_memory import partition, tensor_of
 from .emit_scalars import scalar_operand
@@ -84,7 +85,7 @@ def gather_mask(state: State, s: Op) -> None:
 
 def gather_compare(state: State, s: Op) -> None:
     """``tile.gather_compare``: the columns of matching elements, and their number."""
-    source = state.turned(state.tile(s.operands[0]))
+    source = by_rows(state, state.tile(s.operands[0]))
     value = scalar_operand(state, s.operands[1], source.form.dtype)
     tmp = state.rows(state.tile(s.operands[2]))
     found, count = (state.rows(state.new(r)) for r in s.results)
@@ -112,7 +113,7 @@ def scatter_mask(state: State, s: Op) -> None:
 
 def side_by_side(state: State, s: Op) -> None:
     """``tile.concat_idx``: rows of which only so many bytes count."""
-    sources = [state.rows(state.turned(state.tile(o))) for o in s.operands[:2]]
+    sources = [by_rows(state, state.tile(o)).value for o in s.operands[:2]]
     lengths = [_spread(state, state.tile(o)) for o in s.operands[2:4]]
     state.b.dps("tconcatidx", [*sources, *lengths], [state.rows(state.new(s.result))])
 
@@ -133,7 +134,7 @@ def _spread(state: State, ref: TileRef) -> SSAValue:
 
 def sort32(state: State, s: Op) -> None:
     """``tile.sort32``: pairs of blocks of 32; a ragged end takes a scratch tile."""
-    source, index = (state.turned(state.tile(o)) for o in s.operands[:2])
+    source, index = (by_rows(state, state.tile(o)) for o in s.operands[:2])
     result = state.new(s.result)
     ins = [state.rows(source), state.retyped(state.rows(index), UINT32.pto)]
     cols = source.valid[1]
@@ -183,7 +184,8 @@ def gather_rows(state: State, s: Op) -> None:
     result = state.new(s.result)
     how, outside = s.attrs.get("coalesce", "row"), s.attrs.get("gather_oob", "undefined")
     attrs: dict[str, Attribute] = {
-        "coalesce": word("coalesce", ("row", "elem")[how] if isinstance(how, int) else how),
+        # Rows of one element are elements, and those may lie in a line.
+        "coalesce": word("coalesce", "elem" if how in (1, "elem") or is_column(result) else "row"),
         "gatherOob": word("gather_oob", _OOB[outside] if isinstance(outside, int) else outside),
     }
     state.b.dps("mgather", [_whole(state, s.operands[0]), state.rows(index)], [state.rows(result)], attrs)

@@ -13,7 +13,7 @@ from ..ir.dtypes import INT32
 from ..ir.op import OPS
 from ..ir.program import Const, Op
 from ..ir.types import TileType
-from .emit_columns import is_column, line_with, one_number
+from .emit_columns import by_rows, is_column, line_with, one_number
 from .emit_memory import signless
 from .emit_scalars import constant, scalar_operand
 from .emit_scopes import Extent
@@ -123,7 +123,7 @@ def randomise(state: State, s: Op) -> None:
 def histogram(state: State, s: Op) -> None:
     """``tile.histogram``."""
     source, index = (state.tile(o) for o in s.operands)
-    ins = [state.rows(source), state.upright(index) if index.form.column else state.rows(index)]
+    ins = [by_rows(state, source).value, state.upright(index) if index.form.column else state.rows(index)]
     attrs: dict[str, Attribute] = {"byte": IntegerAttr(s.attrs["byte"], i32)}
     state.b.dps("thistogram", ins, [state.rows(state.new(s.result))], attrs)
 

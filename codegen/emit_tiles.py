@@ -15,7 +15,7 @@ from ..ir.ops.select import COMPARISONS
 from ..ir.program import Op
 from ..ir.types import TileType
 from ..rules.cost import Instr
-from .emit_columns import spread
+from .emit_columns import by_rows, spread
 from .emit_forms import PADS, Form
 from .emit_memory import signless
 from .emit_scalars import scalar_operand
@@ -262,6 +262,8 @@ def fill_pad(state: State, s: Op) -> None:
     pad = s.attrs.get("pad_value", "zero")
     form = replace(state.plan[s.result.name], pad=PADS["zero" if pad == "null" else pad])
     valid = state.valid_of(cast(TileType, s.result.type), form)
+    if not form.column:
+        source = by_rows(state, source)
     padded = state.allot(form, valid, False, s.result.name)
     state.b.dps("tfillpad", [state.rows(source)], [padded.value])
     plain = state.plan[s.result.name]

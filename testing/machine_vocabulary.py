@@ -122,7 +122,9 @@ class VocabularyMachine(Machine):
     def pto_mgather(self, op: Any, values: list[Any]) -> None:
         table, index, dst = values[:3]
         raw = self.elements(table)
-        assert op.properties["coalesce"].data == "row", "only whole rows are gathered here"
+        if op.properties["coalesce"].data == "elem":
+            dst.window(*dst.valid)[...] = raw.reshape(-1, raw.shape[-1])[index.read()]
+            return
         rows = raw.reshape(-1, *raw.shape[-2:])[index.read().reshape(-1)]
         dst.window(*dst.valid)[...] = rows
 

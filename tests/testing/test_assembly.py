@@ -115,9 +115,10 @@ def test_columns_beside_a_value_per_row(
     assert [r.runs for r in report.assembly.executed.values()] == [4]
 
 
-def columns(line: str, rows: int, *dtypes: str) -> str:
-    """Return a kernel of column tiles: sources t0, t1, ..., and what ``line`` makes of them."""
-    *ins, out = (f"pl.Tensor[[{rows}, 1], pl.{d}]" for d in dtypes)
+def columns(line: str, rows: int, *dtypes: str, wide: int = 1) -> str:
+    """Return a kernel of column tiles: sources t0, t1, ..., and what ``line`` makes of them, ``wide`` columns."""
+    ins = [f"pl.Tensor[[{rows}, 1], pl.{d}]" for d in dtypes[:-1]]
+    out = f"pl.Tensor[[{rows}, {wide}], pl.{dtypes[-1]}]"
     params = [*(f"x{i}: {t}" for i, t in enumerate(ins)), f"o: pl.Out[{out}]"]
     loads = [f"t{i} = pl.tile.load(x{i}, [0, 0], [{rows}, 1])" for i in range(len(ins))]
     body = "\n        ".join([*loads, f"r = {line}", "return pl.tile.store(r, [0, 0], o)"])
@@ -175,3 +176,28 @@ def test_inputs_keep_the_promises_of_the_source(arch: str) -> None:
     (report,) = assert_lowering_correct(text, arch, inputs=64, contract="exact")
     runs = [r.runs for r in (*report.acting.values(), *report.functions.values())]
     assert len(runs) == 2 and runs[0] == runs[1] and 0 < runs[0] < 64
+
+
+@pytest.mark.parametrize("arch", ["a5", "a2a3"])
+@pytest.mark.parametrize("rows", [2, 40])
+@pytest.mark.parametrize(
+    ("line", "dtypes", "wide", "limits"),
+    [
+        ("pl.tile.histogram(t0, t1, byte=0)", "UINT16 UINT8 UINT32", 256, {"x0": (0, 600), "x1": (0, 2)}),
+        ("pl.tile.concat_idx(t0, t1, t2, t3)", "INT32 INT32 INT32 INT32 INT32", 2, {"x2": (4, 4), "x3": (4, 4)}),
+        ("pl.tile.fillpad_expand(t0, [{rows}, 64])", "FP32 FP32", 64, {}),
+        ("pl.tile.gather_compare(t0, 3, t1, cmp_mode=5, out_cols=8)[0]", "INT32 INT32 INT32", 8, {"x0": (2, 4)}),
+        ("pl.tile.mgather(x0, t1)", "FP32 INT32 FP32", 1, {"x1": (0, 1)}),
+    ],
+)
+def test_columns_are_rows_to_instructions_that_keep_rows_apart(
+    line: str, dtypes: str, wide: int, limits: dict[str, tuple[int, int]], rows: int, arch: str
+) -> None:
+    if "histogram" in line and arch == "a2a3":
+        return
+    line = line.format(rows=rows)
+    if line.endswith("[0]"):
+        line = line.replace("t1", f"pl.tile.create([{rows}, 8], dtype=pl.INT32)")
+    text = columns(line, rows, *dtypes.split(), wide=wide)
+    (report,) = assert_lowering_correct(text, arch, inputs=4, facts=limits)
+    assert report.assembly is not None and report.assembly.left_out == {}
