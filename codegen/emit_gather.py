@@ -17,7 +17,7 @@ from ..ir.ops.gather import PATTERNS
 from ..ir.ops.select import COMPARISONS
 from ..ir.program import Op, Operand
 from ..ir.types import TensorType, TileType
-from .emit_columns import by_rows, is_column
+from .emit_columns import by_rows
 from .emit_forms import Form
 from .emit_memory import partition, tensor_of
 from .emit_scalars import scalar_operand
@@ -181,11 +181,14 @@ def _whole(state: State, o: Operand) -> SSAValue:
 def gather_rows(state: State, s: Op) -> None:
     """``tile.mgather``: rows or elements of a tensor by index."""
     index = state.turned(state.tile(s.operands[1]))
+    if cast(TensorType, s.operands[0].type).shape[-1] == 1:  # type: ignore[union-attr]
+        state.fail("nothing can be gathered from a tensor of one column in assembly",
+                   "pto.mgather takes tensors of layout ND, which a column is not (assembler v0.60)",
+                   "make it one row, and gather with coalesce='elem'")  # fmt: skip
     result = state.new(s.result)
     how, outside = s.attrs.get("coalesce", "row"), s.attrs.get("gather_oob", "undefined")
     attrs: dict[str, Attribute] = {
-        # Rows of one element are elements, and those may lie in a line.
-        "coalesce": word("coalesce", "elem" if how in (1, "elem") or is_column(result) else "row"),
+        "coalesce": word("coalesce", ("row", "elem")[how] if isinstance(how, int) else how),
         "gatherOob": word("gather_oob", _OOB[outside] if isinstance(outside, int) else outside),
     }
     state.b.dps("mgather", [_whole(state, s.operands[0]), state.rows(index)], [state.rows(result)], attrs)

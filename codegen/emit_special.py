@@ -9,7 +9,7 @@ from typing import cast
 from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import Attribute
 
-from ..ir.dtypes import INT32
+from ..ir.dtypes import INT32, UINT16
 from ..ir.op import OPS
 from ..ir.program import Const, Op
 from ..ir.types import TileType
@@ -123,6 +123,11 @@ def randomise(state: State, s: Op) -> None:
 def histogram(state: State, s: Op) -> None:
     """``tile.histogram``."""
     source, index = (state.tile(o) for o in s.operands)
+    rows = source.form.used if is_column(source) else source.form.rows
+    if source.form.dtype is UINT16 and index.form.column and index.form.cols != rows:
+        state.fail(f"the filter bytes of a histogram of {rows} rows cannot be written as assembly",
+                   "their column is padded to whole blocks, and pto.thistogram wants the source's rows",
+                   f"use a number of rows that is a multiple of {index.form.unit}")  # fmt: skip
     ins = [by_rows(state, source).value, state.upright(index) if index.form.column else state.rows(index)]
     attrs: dict[str, Attribute] = {"byte": IntegerAttr(s.attrs["byte"], i32)}
     state.b.dps("thistogram", ins, [state.rows(state.new(s.result))], attrs)
