@@ -15,6 +15,8 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue, Use
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import IRDLOperation, OptionalDef
 
+from .base import PtoOp, defined
+
 _Op = TypeVar("_Op", bound=Operation)
 
 
@@ -50,7 +52,8 @@ def make(
 def _has_defaults(cls: type[Operation]) -> bool:
     if not issubclass(cls, IRDLOperation):
         return True
-    known = cls.get_irdl_definition()
+    # Another thread may be defining the class: half of that must not be seen.
+    known = (defined(cls) if issubclass(cls, PtoOp) else cls).get_irdl_definition()
     given = (*known.properties.values(), *known.attributes.values())
     return any(not isinstance(d, OptionalDef) and d.default_value is not None for d in given)
 
