@@ -100,7 +100,8 @@ def chosen_ops(ops: Iterable[str] | None) -> list[str]:
                 message = f"{word!r} is neither a pure operation nor a family of some"
                 raise error("TG003", message, hint="see: tilegg ops")
             found += here
-    return sorted(dict.fromkeys(found), key=lambda n: _FIRST.index(n) if n in _FIRST else len(_FIRST))
+    place = {n: i for i, n in enumerate(_FIRST)}
+    return sorted(dict.fromkeys(found), key=lambda n: (place.get(n, len(place)), n.startswith("scalar.")))
 
 
 @st.composite

@@ -89,8 +89,8 @@ class TestPrograms:
         """Hardly anything is left to be rejected as a whole, and no operation of tiles is lost by the choice."""
         machine = load_target(target)
         kind = _Wanted(Kind(machine, 6), tuple(chosen_ops(None)), None, False)
-        made = [_Drawn(_Upwards(random.Random(seed)), kind, 6).program() for seed in range(60)]
-        assert sum(not _is_written(p, machine) for p in made) <= 2
+        made = [_Drawn(_Upwards(random.Random(seed)), kind, 6).program() for seed in range(120)]
+        assert sum(not _is_written(p, machine) for p in made) <= 4
         assert {"reshape", "row_max", "cast", "store"} <= {s.name[5:] for p in made for s in ops(p)}
 
     @SETTINGS
@@ -158,7 +158,7 @@ class TestPrograms:
             assert caught.value.diagnostics[0].code == code
 
     def test_families_and_names(self) -> None:
-        assert chosen_ops(["row reductions"]) == ["tile.row_sum", "tile.row_max", "tile.row_min", "tile.row_prod"]
+        assert chosen_ops(["row reductions"]) == ["tile.row_max", "tile.row_min", "tile.row_prod", "tile.row_sum"]
         assert chosen_ops(["mul", "tile.add"]) == ["tile.add", "tile.mul", "scalar.mul"]
 
 
