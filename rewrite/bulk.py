@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import weakref
 from collections.abc import Iterable
 
 WIDTH = 28  # numbers that a row can have
@@ -90,14 +91,18 @@ class MemoryFile:
         return hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd")
 
     def _open(self) -> None:
+        # A number, not a file object, which would warn about itself when the process ends.
         self._process = os.getpid()
-        self._file = os.fdopen(os.memfd_create(TABLE), "wb", buffering=0)
+        self._file = os.memfd_create(TABLE)
+        weakref.finalize(self, os.close, self._file)
 
     def write(self, lines: Iterable[str]) -> str:
         """Replace the contents by rows, cells separated by tabs; return the path to read them from."""
         if self._process != os.getpid():
             self._open()
-        self._file.seek(0)
-        self._file.truncate()
-        self._file.write("".join([f"{line}\n" for line in lines]).encode())
-        return f"/proc/self/fd/{self._file.fileno()}"
+        rest = memoryview("".join([f"{line}\n" for line in lines]).encode())
+        os.ftruncate(self._file, 0)
+        at = 0
+        while at < len(rest):
+            at += os.pwrite(self._file, rest[at:], at)
+        return f"/proc/self/fd/{self._file}"

@@ -33,6 +33,9 @@ def compile_rule(rule: Rule) -> str:
     names: dict[Term, str] = {}
     root = _query(rule.lhs, query, names)
     query += [_condition(c, names) for c in rule.when]
+    if rule.apart:
+        one, other = [c for c in rule.lhs.children if isinstance(c, Term)]
+        query.append(f"(!= {names[one]} {names[other]})")
     actions: list[str] = []
     result = _build(rule.rhs, actions, {}, rule.number)
     actions.append(f"(union {root} {result})")

@@ -9,7 +9,8 @@ egglog 13.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -38,7 +39,8 @@ from .egglog_text import (
 from .native import bindings
 
 PIECE = 40  # statements per parsed text
-ROUNDS = 4  # rule rounds between two looks at the budget
+FIRST_ROUNDS = 4  # rule rounds before the first look at the size; then it is looked at after each
+LARGE, GROWTH = 10_000, 8  # a round that makes a large e-graph so many times larger would be followed by worse ones
 RENEWED = 1000  # regions of one e-graph
 MOST_NUMBERS = 10_000  # integers kept as they were read
 
@@ -68,10 +70,11 @@ class Engine:
     """One e-graph and the declarations in it; use :func:`engine` for the shared one of a thread.
 
     Rules, operations and fact tables stay declared once a region has needed them. After each region the tables are
-    emptied.
+    emptied. An engine that is ``busy`` when it is asked for was left in the middle of its work and is made anew.
     """
 
     def __init__(self, rules: Iterable[Rule]) -> None:
+        self.busy = False
         self._bindings = bindings()
         self._rules = tuple(rules)
         self._always = tuple(r for r in self._rules if is_always(r))
@@ -86,6 +89,14 @@ class Engine:
         self._file = bulk.MemoryFile() if bulk.MemoryFile.there() else None
         self._fresh()
 
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Work on one region; the tables are empty afterwards. What interrupts the work leaves the engine busy."""
+        self.busy = True
+        yield
+        self.reset()
+        self.busy = False
+
     def _fresh(self) -> None:
         self._egraph = self._bindings.EGraph()
         self._classes = _Read(_class_number)
@@ -96,7 +107,8 @@ class Engine:
         self._facts = asked_of(self._always)
         self._loaded: set[str] = set()
         self._active: set[str] = set()
-        self._schedules: dict[tuple[str, frozenset[str]], list[Any]] = {}
+        self._rulesets: dict[tuple[str, frozenset[str]], str] = {}
+        self._schedules: dict[tuple[str, int, frozenset[str]], list[Any]] = {}
         self._movers = bulk.Movers()
         self._load([*schema(), *bulk.schema()])
         self._run(self._always)
@@ -196,27 +208,42 @@ class Engine:
 
     def run(self, phase: str, budget: Budget) -> Outcome:
         """Apply one phase's rules until nothing changes or the budget is used up."""
-        command = self._schedule(phase)
-        for rounds in range(ROUNDS, budget.rounds + ROUNDS, ROUNDS):
+        rounds, size = FIRST_ROUNDS, 0
+        command = self._schedule(phase, FIRST_ROUNDS)
+        while True:
             (output,) = self._egraph.run_program(*command)
             # Of the rounds of one command the last tells: each of them looks only at what the one before changed.
-            if not getattr(output, "report").iterations[-1].rule_set_report.changed:  # noqa: B009  (a union type in the stubs)
+            last: Any = getattr(output, "report").iterations[-1]  # noqa: B009  (a union type in the stubs)
+            if not last.rule_set_report.changed:
                 return Outcome("saturated", rounds)
-            if self.size() > budget.nodes:
+            before, size = size, self.size()
+            if size > budget.nodes:
                 return Outcome(f"stopped at the node limit {budget.nodes}", rounds)
-        return Outcome(f"stopped at the round limit {budget.rounds}", budget.rounds)
+            if size > LARGE and size > GROWTH * before:
+                return Outcome(f"stopped where one round made {size - before} of {size} nodes", rounds)
+            if rounds >= budget.rounds:
+                return Outcome(f"stopped at the round limit {budget.rounds}", rounds)
+            command, rounds = self._schedule(phase, 1), rounds + 1
 
-    def _schedule(self, phase: str) -> list[Any]:
+    def _schedule(self, phase: str, rounds: int) -> list[Any]:
         """Return the command that runs the rules in use: the others that are loaded would take time to find nothing."""
-        key = (phase, frozenset(self._active))
+        key = (phase, rounds, frozenset(self._active))
         if key not in self._schedules:
-            name = f"{phase}_{len(self._schedules)}"
+            name = self._ruleset(phase)
+            text = f"(run-schedule (repeat {rounds} (run {name})))"
+            self._schedules[key] = list(self._egraph.parse_program(text))
+        return self._schedules[key]
+
+    def _ruleset(self, phase: str) -> str:
+        """Return the name of the set of a phase's rules in use."""
+        key = (phase, frozenset(self._active))
+        if key not in self._rulesets:
+            name = f"{phase}_{len(self._rulesets)}"
             named = self._active | self._always_on
             chosen = [r for r in self._rules if r.phase == phase and r.name in named]
             self._load([f"(unstable-combined-ruleset {name} {' '.join(map(ruleset, chosen))})"])
-            text = f"(run-schedule (repeat {ROUNDS} (run {name})))"
-            self._schedules[key] = list(self._egraph.parse_program(text))
-        return self._schedules[key]
+            self._rulesets[key] = name
+        return self._rulesets[key]
 
     def size(self) -> int:
         """Return the number of rows over all term tables."""
@@ -291,7 +318,7 @@ _local = threading.local()
 
 def engine() -> Engine:
     """Return this thread's engine with every declared rule (egglog 13's e-graphs are bound to a thread)."""
-    if not hasattr(_local, "engine"):
-        _local.engine = Engine(RULES.values())
-    made: Engine = _local.engine
+    made: Engine | None = getattr(_local, "engine", None)
+    if made is None or made.busy:
+        made = _local.engine = Engine(RULES.values())
     return made

@@ -72,12 +72,10 @@ class Plan:
 
 
 def saturate(region: Region, knowledge: Knowledge, plan: Plan) -> Graph:
-    """Return the saturated e-graph of a region; the shared engine is clean again afterwards."""
+    """Return the saturated e-graph of a region; the shared engine is clean again afterwards, or never used again."""
     eng = engine()
-    try:
+    with eng.working():
         return _saturate(eng, region, knowledge, plan)
-    finally:
-        eng.reset()
 
 
 def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> Graph:

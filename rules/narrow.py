@@ -32,7 +32,7 @@ def _elementwise() -> None:
         rule(
             f"narrow.{name}", lhs=_op(name, b, cast(x, a, b, m, s), cast(y, a, b, m, s)),
             rhs=cast(_op(name, a, x, y), a, b, m, s),
-            when=[*floats, fits(x, b), fits(y, b)], contract="exact", reason=_WHY.format("the extreme"),
+            when=[*floats, fits(x, b), fits(y, b)], contract="exact", reason=_WHY.format("the extreme"), apart=True,
         )  # fmt: skip
         rule(
             f"narrow.{name}s", lhs=_op(f"{name}s", b, cast(x, a, b, m, s), c),
@@ -44,6 +44,7 @@ def _elementwise() -> None:
         "narrow.sel", lhs=_op("sel", b, mask, cast(x, a, b, m, s), cast(y, a, b, m, s)),
         rhs=cast(_op("sel", a, mask, x, y), a, b, m, s),
         contract="exact", reason="conversion is elementwise: what is chosen may be converted afterwards",
+        apart=True,
     )  # fmt: skip
 
 

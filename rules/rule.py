@@ -111,7 +111,11 @@ Phase = Literal["normalise", "lower", "compose"]
 
 @dataclass(frozen=True)
 class Rule:
-    """One declared rule; ``number`` is its provenance code, ``bound`` belongs to the contract "bounded"."""
+    """One declared rule; ``number`` is its provenance code, ``bound`` belongs to the contract "bounded".
+
+    ``apart``: the operands of the left side's root must be different values. Of equal ones it is the value itself,
+    which other rules say; each round this one would join every two ways to make it to a further way.
+    """
 
     name: str
     lhs: Term
@@ -122,6 +126,7 @@ class Rule:
     phase: Phase
     number: int
     bound: Bound | None = None
+    apart: bool = False
 
     @property
     def equation(self) -> str:
@@ -149,6 +154,7 @@ def rule(
     reason: str,
     phase: Phase = "normalise",
     bound: Bound | None = None,
+    apart: bool = False,
 ) -> Rule:
     """Declare a rule; raises ``ValueError`` for a repeated name or an unbound variable on the right."""
     if (contract == "bounded") != (bound is not None):
@@ -159,7 +165,7 @@ def rule(
     loose = [v.name for v in variables(rhs) if v not in known]
     if loose:
         raise ValueError(f"rule {name}: {', '.join(loose)} not bound on the left")
-    made = Rule(name, lhs, rhs, tuple(when), contract, reason, phase, len(RULES) + 1, bound)
+    made = Rule(name, lhs, rhs, tuple(when), contract, reason, phase, len(RULES) + 1, bound, apart)
     RULES[name] = made
     return made
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from tilegg.extract.lower import lower
 from tilegg.ir.dtypes import BF16, FP32
 from tilegg.ir.op import OPS
 from tilegg.rewrite import engine as engines
 from tilegg.rewrite.egglog_text import compile_rule, is_term, schema
 from tilegg.rewrite.engine import Budget, Engine, engine
+from tilegg.rewrite.random_programs import Kind, random_program
 from tilegg.rules.rule import RULES
+from tilegg.rules.target import load_target
 from tilegg.rules.terms import DTYPE_CODES, MODE_CODES
 
 F, B, RINT = DTYPE_CODES["FP32"], DTYPE_CODES["BF16"], MODE_CODES["rint"]
@@ -118,16 +121,32 @@ def test_an_e_graph_made_anew_knows_the_same(monkeypatch: pytest.MonkeyPatch) ->
     assert found == [2] * 5
 
 
-def test_the_node_limit_stops_with_a_reason() -> None:
+@pytest.mark.parametrize(
+    ("budget", "reason"),
+    [
+        (Budget(nodes=1), "stopped at the node limit 1"),
+        (Budget(rounds=0), "stopped at the round limit 0"),
+        (Budget(), "stopped where one round made"),
+    ],
+)
+def test_limits_stop_with_a_reason(budget: Budget, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tilegg.rewrite.engine.FIRST_ROUNDS", 1)
+    if reason.startswith("stopped where"):
+        monkeypatch.setattr("tilegg.rewrite.engine.LARGE", 1)
     eng = engine()
     try:
         eng.add(ROUND_TRIP, [f"(fits (val 0) {F})", f"(fits (val 0) {B})"])
-        outcome = eng.run("normalise", Budget(nodes=1))
-        assert outcome.stopped in ("saturated", "stopped at the node limit 1")
-        assert Budget(nodes=1, rounds=0).rounds == 0
-        assert "round limit" in eng.run("normalise", Budget(rounds=0)).stopped
+        assert eng.run("normalise", budget).stopped.startswith(reason)
     finally:
         eng.reset()
+
+
+def test_equal_operands_are_not_joined_again_and_again() -> None:
+    """Selections among conversions that are one value: every two ways to make it once gave a third."""
+    program = random_program(41, Kind(target=load_target("a5"), size=20))
+    found = lower(program, "a5", memo=None)
+    graphs = [r.graph for f in found.functions for r in f.regions]
+    assert {g.stopped for g in graphs} == {"saturated"} and max(g.size for g in graphs) < 1000
 
 
 @pytest.mark.parametrize("dtype", [FP32, BF16])
