@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 from ..ir.dtypes import DType
@@ -23,18 +24,21 @@ from ..rules.terms import (
     literal_value,
     rest_code,
     rest_of,
+    rest_text,
     saturation_code,
     signature,
 )
 from .egglog_text import is_term, why_codes
 from .graph import ABSENT, LEAF, LITERAL, OPERATION, Graph, Node
+from .order import Content, class_order
 from .region import Region
 
 _DECLS: dict[str, OpDecl] = {}
 
 # Interned argument codes. They only ever meet equality, so their order of creation does not matter.
 _shapes: dict[object, int] = {None: 0}
-_shape_of: list[TileType | None] = [None]
+_shape_of: dict[int, TileType | None] = {0: None}
+_next_shape = count(1)
 
 
 def _shape_code(t: Type) -> int:
@@ -45,8 +49,10 @@ def _shape_code(t: Type) -> int:
     key = (t.shape, t.valid, t.memory, t.layout)
     code = _shapes.get(key)
     if code is None:
-        code = _shapes[key] = len(_shape_of)
-        _shape_of.append(t)
+        # In this order, and with numbers of their own, neither an interrupt nor another thread makes a code mean two.
+        made = next(_next_shape)
+        _shape_of[made] = t
+        code = _shapes.setdefault(key, made)
     return code
 
 
@@ -169,21 +175,23 @@ def read_graph(region: Region, codes: Sequence[tuple[int, ...]], rows: Rows, why
     """Build the graph of a saturated region; class and node order depend on the program alone."""
     of_value = class_of_values(rows)
     raw = _raw_nodes(rows)
-    order = _class_order(region, of_value, raw)
+    values = range(len(region.leaves) + len(region.ops))
+    order = class_order([of_value[i] for i in values], {c: list(map(_split, nodes)) for c, nodes in raw.items()})
     index = {c: i for i, c in enumerate(order)}
     leaves = len(region.leaves)
     op_class = [index[of_value[leaves + i]] for i in range(len(region.ops))]
     leaf_class = [index[of_value[i]] for i in range(leaves)]
     origins = _origins(region, codes, rows)
     reasons = _reasons(why)
-    classes: list[list[Node]] = [[] for _ in order]
-    types: list[Type | None] = [None] * len(order)
-    for position, c in enumerate(order):
-        for name, row in raw[c]:
-            node = _node(name, row, index, region, origins, reasons)
-            classes[position].append(node)
-            if types[position] is None and node.type is not None:
-                types[position] = node.type
+    classes: list[list[Node]] = []
+    types: list[Type | None] = []
+    for c in order:
+        nodes = raw[c]
+        if len(nodes) > 1:
+            nodes = _sorted(nodes, index, origins)
+        made = [_node(name, row, index, region, origins, reasons) for name, row in nodes]
+        classes.append(made)
+        types.append(next((node.type for node in made if node.type is not None), None))
     roots = [op_class[i] for i, op in enumerate(region.ops) if op.result.name in region.roots]
     dying = frozenset(c for c, leaf in zip(leaf_class, region.leaves) if leaf.name in region.dying)
     return Graph(classes, types, op_class, leaf_class, list(dict.fromkeys(roots)), dying=dying)  # type: ignore[arg-type]
@@ -208,39 +216,36 @@ def _raw_nodes(rows: Rows) -> dict[int, list[RawNode]]:
     return raw
 
 
-def _class_order(region: Region, of_value: dict[int, int], raw: dict[int, list[RawNode]]) -> list[int]:
-    """Program values first, in order; then rule-made classes, each after the classes that use it."""
-    order = dict.fromkeys(of_value[i] for i in range(len(region.leaves) + len(region.ops)))
-    queue = list(order)
-    for c in queue:
-        found = raw.get(c, [])
-        for name, row in sorted(found, key=_sort_key) if len(found) > 1 else found:
-            if name not in decls_by_constructor():
-                continue
-            for child in row[_numbers(name)[0] :]:
-                if child not in order:
-                    order[child] = None
-                    queue.append(child)
-    return list(order)
-
-
-@lru_cache(maxsize=1024)
-def _numbers(name: str) -> tuple[int, tuple[int, ...]]:
-    """Return how many argument codes a constructor has, and the positions of those that are not interned numbers.
-
-    Interned ones, of shapes and of the rest, depend on what was lowered before.
-    """
-    decl = decls_by_constructor()[name]
-    skip = signature(decl).index("rest") if "rest" in signature(decl) else -1
-    count = len(signature(decl))
-    return count, tuple(i for i in range(count) if i not in (1, skip))
-
-
-def _sort_key(node: RawNode) -> tuple[str, tuple[int, ...]]:
+def _split(node: RawNode) -> tuple[Content, tuple[int, ...]]:
+    """Return what a node says besides its children, and their classes."""
     name, row = node
     if name not in decls_by_constructor():
-        return name, row
-    return name, tuple([row[i] for i in _numbers(name)[1]])
+        return (name, *row), ()
+    arguments = len(signature(decls_by_constructor()[name]))
+    return _content(name, row[:arguments]), row[arguments:]
+
+
+@lru_cache(maxsize=16384)
+def _content(name: str, args: tuple[int, ...]) -> Content:
+    """Return a term's name and arguments, with what the interned numbers among them stand for."""
+    named = signature(decls_by_constructor()[name])
+    said: list[Any] = list(args)
+    t = _shape_of[args[1]]
+    said[1] = "" if t is None else repr((t.shape, t.valid, t.memory, t.layout))
+    if "rest" in named:
+        at = named.index("rest")
+        said[at] = rest_text(args[at])
+    return (name, *said)
+
+
+def _sorted(nodes: list[RawNode], index: dict[int, int], origins: dict[RawNode, int]) -> list[RawNode]:
+    """Order the nodes of a class by operation, those that the program wrote first, then by what they say."""
+
+    def key(node: RawNode) -> tuple[Any, ...]:
+        content, children = _split(node)
+        return node[0], origins.get(node, len(origins)), content, [index[c] for c in children]
+
+    return sorted(nodes, key=key)
 
 
 def _origins(region: Region, codes: Sequence[tuple[int, ...]], rows: Rows) -> dict[RawNode, int]:
@@ -279,9 +284,10 @@ def _node(
     if name == "Absent":
         return Node(ABSENT)
     decl = decls_by_constructor()[name]
-    count = len(signature(decl))
+    arguments = len(signature(decl))
     rule = reasons.get((name, row), 0)
-    return operation_node(decl, row[:count], tuple(index[c] for c in row[count:]), rule, origins.get((name, row), -1))
+    children = tuple(index[c] for c in row[arguments:])
+    return operation_node(decl, row[:arguments], children, rule, origins.get((name, row), -1))
 
 
 def operation_node(

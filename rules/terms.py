@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
-from threading import Lock
+from itertools import count
 from typing import Any
 
 from ..ir import ops as _ops  # noqa: F401  (registers the operations)
@@ -91,11 +91,13 @@ def literal_value(kind: int, bits: int) -> tuple[int | float | bool, DType]:
     return (bool(bits) if dtype.kind == "bool" else bits), dtype
 
 
+#: A ``rest`` code as other processes can read it: what it is known by, and what it stands for.
+Rest = tuple[object, dict[str, Any], tuple[Any, ...]]
+
 # Interned codes of what terms do not spell out. They only ever meet equality, so their order does not matter.
 _rests: dict[object, int] = {}
-_rest_of: list[tuple[dict[str, Any], tuple[Any, ...]]] = []
-_rest_keys: list[object] = []
-_adding = Lock()
+_rest_of: dict[int, Rest] = {}
+_next_rest = count()
 
 
 def rest_code(name: str, attrs: dict[str, Any], lists: tuple[Any, ...], operands: tuple[Any, ...]) -> int:
@@ -103,20 +105,22 @@ def rest_code(name: str, attrs: dict[str, Any], lists: tuple[Any, ...], operands
 
     ``lists``: the values of the list operands, which together with the attributes tell codes apart.
     """
-    key = (name, tuple(sorted((k, repr(v)) for k, v in attrs.items())), lists)
-    code = _rests.get(key)
-    return _new_rest(key, attrs, operands) if code is None else code
+    return rest_from(((name, tuple(sorted((k, repr(v)) for k, v in attrs.items())), lists), attrs, operands))
 
 
-def _new_rest(key: object, attrs: dict[str, Any], operands: tuple[Any, ...]) -> int:
-    # Two threads that took one number would lend each other's attributes.
-    with _adding:
-        code = _rests.get(key)
-        if code is None:
-            code = len(_rest_of)
-            _rest_keys.append(key)
-            _rest_of.append((attrs, operands))
-            _rests[key] = code
+def rest_spelling(code: int) -> Rest:
+    """Return a ``rest`` code without the number, which other processes give to something else."""
+    return _rest_of[code]
+
+
+def rest_from(spelled: Rest) -> int:
+    """Return the ``rest`` code of this process for a spelling."""
+    code = _rests.get(spelled[0])
+    if code is None:
+        # In this order, and with numbers of their own, neither an interrupt nor another thread makes a code mean two.
+        made = next(_next_rest)
+        _rest_of[made] = spelled
+        code = _rests.setdefault(spelled[0], made)
     return code
 
 
@@ -132,25 +136,14 @@ def plain_args(name: str, dtype: DType) -> tuple[int, ...]:
     return (DTYPE_CODES[dtype.name], 0, *extra)
 
 
-#: A ``rest`` code as other processes can read it: what it is known by, and what it stands for.
-Rest = tuple[object, dict[str, Any], tuple[Any, ...]]
-
-
-def rest_spelling(code: int) -> Rest:
-    """Return a ``rest`` code without the number, which other processes give to something else."""
-    return _rest_keys[code], *_rest_of[code]
-
-
-def rest_from(spelled: Rest) -> int:
-    """Return the ``rest`` code of this process for a spelling."""
-    key, attrs, operands = spelled
-    code = _rests.get(key)
-    return _new_rest(key, attrs, operands) if code is None else code
-
-
 def rest_of(code: int) -> tuple[dict[str, Any], tuple[Any, ...]]:
     """Return the attributes and operands behind a ``rest`` code."""
-    return _rest_of[code]
+    return _rest_of[code][1:]
+
+
+def rest_text(code: int) -> str:
+    """Return what a ``rest`` code stands for as text, the same in every process."""
+    return repr(_rest_of[code][0])
 
 
 def saturation_code(word: str | None, dst: DType) -> int:
