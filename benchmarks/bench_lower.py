@@ -21,6 +21,8 @@ from kernels import kernel, kernel_text
 from tilegg import emit, lower, parse
 from tilegg.extract.memo import Memo
 from tilegg.ir.program import Program
+from tilegg.rules.cost import Instr, cycles
+from tilegg.rules.target import load_target
 
 TARGETS = ("a2a3", "a5")
 HERE = Path(__file__).parent
@@ -143,6 +145,19 @@ def memory() -> bool:
     return line("peak memory, 4,000 operations", float(run.stdout), "MB", 300.0)
 
 
+def prices() -> bool:
+    """Price instructions of new shapes, and again."""
+    target = load_target("a2a3")
+    fresh = [Instr("tmul", ("FP32",) * 3, rows, 96, 128) for rows in range(1, 1001)]
+    start = time.process_time()
+    for instr in fresh:
+        cycles(target, instr)
+    first = (time.process_time() - start) / len(fresh) * 1e6
+    again = cpu(lambda: [cycles(target, instr) for instr in fresh], 3) / len(fresh) * 1e3
+    new = line("price of an instruction of a new shape", first, "us", 30.0)
+    return line("price of a known one", again, "us", 1.0) and new
+
+
 def proved(count: int) -> bool:
     """Share of kernels whose optimum is proved within a second."""
     fine = True
@@ -175,7 +190,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="smaller counts")
     quick = parser.parse_args().quick
     count = 20 if quick else 200
-    checks = [warm(quick), shapes(), remembered(), whole_way(), proved(count), never_worse(count)]
+    checks = [warm(quick), shapes(), remembered(), whole_way(), prices(), proved(count), never_worse(count)]
     if not quick:
         checks.append(memory())
     return 0 if all(checks) else 1

@@ -253,7 +253,8 @@ class Drawer(Pools):
 
     def _scalar(self, dtype: DType, domain: Domain, rng: np.random.Generator, turn: int) -> Any:
         if dtype is INDEX or (dtype.is_int and turn % 2 == 0):
-            fitting = [i for i in INDICES if domain.lo <= i <= domain.hi]
+            most = math.inf if dtype is INDEX else dtype.max_value
+            fitting = [i for i in INDICES if domain.lo <= i <= min(domain.hi, most)]
             if fitting:
                 return int(rng.choice(fitting))
         return decode(self.elements(1, dtype, domain, rng, turn), dtype)[0].item()

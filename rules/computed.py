@@ -220,6 +220,13 @@ def _fraction(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
     return (Const(float(rng.choice([0.01, 0.2, 1.0, 0.5, 1.5, 1e-9])), FP32),)
 
 
+def _small_or_held(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+    """A small number, or one with all the digits that the first dtype has."""
+    if dtype not in HALVES_AND_SINGLE or rng.random() < 0.5:
+        return _small_or_zero(rng, dtype)
+    return (Const(nearest(float(4 * rng.standard_normal()), dtype), FP32),)
+
+
 #: Table -> how its rows come about.
 COMPUTED: dict[str, Computed] = {
     "inverse": Computed("a power of two, and 1 divided by it", 1, 1, _inverse, _any_power(-30, 30)),
@@ -235,7 +242,7 @@ COMPUTED: dict[str, Computed] = {
     "slope": Computed("a number above 0 and up to 1, in the dtype too", 1, 0, _slope, _fraction),
     "above_zero": Computed("a number above 0, in the dtype too", 1, 0, _above_zero, any_number),
     "exactly": Computed(
-        "a number that both dtypes hold", 1, 0, _exactly, _small_or_zero, codes=("dtype", "dtype"), everywhere=True
+        "a number that both dtypes hold", 1, 0, _exactly, _small_or_held, codes=("dtype", "dtype"), everywhere=True
     ),
 }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from pathlib import Path
 from typing import Any
 
@@ -166,16 +165,3 @@ def test_unpriced_operation_and_unknown_model_are_refused() -> None:
     with pytest.raises(TileggError) as unknown:
         cycles(target, Instr("tadd", ("FP32",), 1, 8, 8), model="none such")
     assert unknown.value.diagnostics[0].code == "TG040"
-
-
-def test_prices_are_quick() -> None:
-    target = load_target("a2a3")
-    fresh = [Instr("tmul", ("FP32",) * 3, rows, 96, 128) for rows in range(1, 1001)]
-    times = []
-    for _ in range(2):
-        start = time.perf_counter()
-        for instr in fresh:
-            cycles(target, instr)
-        times.append((time.perf_counter() - start) / len(fresh))
-    # The goals are 30 us and 1 us; the limits leave room for a busy machine.
-    assert times[0] < 150e-6 and times[1] < 5e-6
