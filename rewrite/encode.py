@@ -189,7 +189,8 @@ def read_graph(region: Region, codes: Sequence[tuple[int, ...]], rows: Rows, why
         nodes = raw[c]
         if len(nodes) > 1:
             nodes = _sorted(nodes, index, origins)
-        made = [_node(name, row, index, region, origins, reasons) for name, row in nodes]
+        # What is exact comes first: of equal costs the first is taken, and the audit asks it what the class is.
+        made = sorted((_node(name, row, index, region, origins, reasons) for name, row in nodes), key=_is_approx)
         classes.append(made)
         types.append(next((node.type for node in made if node.type is not None), None))
     roots = [op_class[i] for i, op in enumerate(region.ops) if op.result.name in region.roots]
@@ -214,6 +215,10 @@ def _raw_nodes(rows: Rows) -> dict[int, list[RawNode]]:
             for row in rows[name]:
                 raw.setdefault(row[-1], []).append((name, row[:-1]))
     return raw
+
+
+def _is_approx(node: Node) -> bool:
+    return node.approx
 
 
 def _split(node: RawNode) -> tuple[Content, tuple[int, ...]]:

@@ -104,3 +104,11 @@ def test_what_was_interrupted_is_not_used_again(
         lower(one, "a5", memo=None)
     monkeypatch.undo()
     assert shown(other, "a5") == expected
+
+
+def test_what_is_exact_comes_before_approximations() -> None:
+    text = "import pypto.language as pl\n" + KERNEL.format(dtype="FP16", what="exp")
+    found = lower(parse(text), "a5", memo=None)
+    classes = [nodes for f in found.functions for r in f.regions for nodes in r.graph.classes]
+    assert any(n.approx for nodes in classes for n in nodes)
+    assert all([n.approx for n in nodes] == sorted(n.approx for n in nodes) for nodes in classes)
