@@ -48,17 +48,20 @@ def _tied(found: Nodes, place: Mapping[int, int]) -> bool:
 
 
 def _colours(given: Mapping[int, int], nodes: Mapping[int, Nodes]) -> dict[int, int]:
-    """Return a number for each class by what it and all below it say; equal ones cannot be told apart."""
-    colour = {c: given[c] + 1 if c in given else 0 for c in nodes.keys() | given.keys()}
+    """Return a number for each class but the given ones, by what it and all below it say; equal ones are alike."""
+    others = {c: found for c, found in nodes.items() if c not in given}
+    contents = sorted({content for found in others.values() for content, _ in found})
+    rank = {content: i for i, content in enumerate(contents)}
+    plain = {c: [(rank[content], children) for content, children in found] for c, found in others.items()}
+    colour = {**{c: -1 - place for c, place in given.items()}, **dict.fromkeys(plain, 0)}
     count = 0
     while True:
-        signs = {c: (number, _sign(nodes.get(c, ()), colour)) for c, number in colour.items()}
+        signs = {
+            c: (colour[c], *sorted([(number, *[colour.get(k, 0) for k in children]) for number, children in found]))
+            for c, found in plain.items()
+        }
         ranks = {sign: i for i, sign in enumerate(sorted(set(signs.values())))}
-        colour = {c: ranks[sign] for c, sign in signs.items()}
+        colour.update((c, ranks[sign]) for c, sign in signs.items())
         if len(ranks) == count:
             return colour
         count = len(ranks)
-
-
-def _sign(nodes: Nodes, colour: Mapping[int, int]) -> tuple[Any, ...]:
-    return tuple(sorted((content, tuple([colour.get(k, 0) for k in children])) for content, children in nodes))
