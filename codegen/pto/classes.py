@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from threading import RLock
 from typing import TypeVar
 
 _Class = TypeVar("_Class", bound=type)
@@ -19,6 +20,7 @@ class Classes(Mapping[str, _Class]):
         self._makers = dict(makers)
         self._more = iter(more)
         self._made: dict[str, _Class] = {}
+        self._loading = RLock()
 
     def __getitem__(self, name: str) -> _Class:
         known = self._made.get(name)
@@ -29,11 +31,15 @@ class Classes(Mapping[str, _Class]):
         return known
 
     def __contains__(self, name: object) -> bool:
-        while name not in self._makers:
-            makers = next(self._more, None)
-            if makers is None:
-                return False
-            self._makers.update(makers)
+        if name in self._makers:
+            return True
+        # One thread at a time: what gives further makers runs on until the next ones are there.
+        with self._loading:
+            while name not in self._makers:
+                makers = next(self._more, None)
+                if makers is None:
+                    return False
+                self._makers.update(makers)
         return True
 
     def __iter__(self) -> Iterator[str]:
@@ -45,5 +51,6 @@ class Classes(Mapping[str, _Class]):
         return len(self._makers)
 
     def _load(self) -> None:
-        for makers in self._more:
-            self._makers.update(makers)
+        with self._loading:
+            for makers in self._more:
+                self._makers.update(makers)
