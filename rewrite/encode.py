@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import count
 from typing import Any
 
 from ..ir.dtypes import DType
 from ..ir.op import OPS, Kind, OpDecl
 from ..ir.program import Const, Op, Value
 from ..ir.types import ScalarType, TileType, Type, scalar
+from ..rules.interned import Interned
 from ..rules.terms import (
     CODE_DTYPES,
     CODE_MODES,
@@ -36,24 +36,16 @@ from .region import Region
 _DECLS: dict[str, OpDecl] = {}
 
 # Interned argument codes. They only ever meet equality, so their order of creation does not matter.
-_shapes: dict[object, int] = {None: 0}
-_shape_of: dict[int, TileType | None] = {0: None}
-_next_shape = count(1)
+_shapes = Interned[TileType | None]()
+_SCALAR = _shapes.code(None, None)  # 0, as terms of scalars have it
 
 
 def _shape_code(t: Type) -> int:
     """Return the interned number of a type's shape, valid shape, memory space and layout; 0 for scalars."""
     if isinstance(t, ScalarType):
-        return 0
+        return _SCALAR
     assert isinstance(t, TileType)
-    key = (t.shape, t.valid, t.memory, t.layout)
-    code = _shapes.get(key)
-    if code is None:
-        # In this order, and with numbers of their own, neither an interrupt nor another thread makes a code mean two.
-        made = next(_next_shape)
-        _shape_of[made] = t
-        code = _shapes.setdefault(key, made)
-    return code
+    return _shapes.code((t.shape, t.valid, t.memory, t.layout), t)
 
 
 def shape_code(t: Type) -> int:
@@ -64,7 +56,7 @@ def shape_code(t: Type) -> int:
 @lru_cache(maxsize=65536)
 def _type_from(dtype: int, shape: int) -> Type:
     """Return the type that dtype and shape codes stand for."""
-    t = _shape_of[shape]
+    t = _shapes[shape]
     if t is None:
         return scalar(CODE_DTYPES[dtype])
     return TileType(t.shape, CODE_DTYPES[dtype], t.valid, t.memory, t.layout)
@@ -235,7 +227,7 @@ def _content(name: str, args: tuple[int, ...]) -> Content:
     """Return a term's name and arguments, with what the interned numbers among them stand for."""
     named = signature(decls_by_constructor()[name])
     said: list[Any] = list(args)
-    t = _shape_of[args[1]]
+    t = _shapes[args[1]]
     said[1] = "" if t is None else repr((t.shape, t.valid, t.memory, t.layout))
     if "rest" in named:
         at = named.index("rest")

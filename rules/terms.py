@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
-from itertools import count
 from typing import Any
 
 from ..ir import ops as _ops  # noqa: F401  (registers the operations)
 from ..ir.convert import ROUND_MODES
 from ..ir.dtypes import DTYPES, DType
 from ..ir.op import OPS, Kind, OpDecl
+from .interned import Interned
 
 #: dtype <-> code; also the code space of the fact tables.
 DTYPE_CODES: dict[str, int] = {name: i for i, name in enumerate(DTYPES)}
@@ -95,9 +95,7 @@ def literal_value(kind: int, bits: int) -> tuple[int | float | bool, DType]:
 Rest = tuple[object, dict[str, Any], tuple[Any, ...]]
 
 # Interned codes of what terms do not spell out. They only ever meet equality, so their order does not matter.
-_rests: dict[object, int] = {}
-_rest_of: dict[int, Rest] = {}
-_next_rest = count()
+_rests = Interned[Rest]()
 
 
 def rest_code(name: str, attrs: dict[str, Any], lists: tuple[Any, ...], operands: tuple[Any, ...]) -> int:
@@ -110,18 +108,12 @@ def rest_code(name: str, attrs: dict[str, Any], lists: tuple[Any, ...], operands
 
 def rest_spelling(code: int) -> Rest:
     """Return a ``rest`` code without the number, which other processes give to something else."""
-    return _rest_of[code]
+    return _rests[code]
 
 
 def rest_from(spelled: Rest) -> int:
     """Return the ``rest`` code of this process for a spelling."""
-    code = _rests.get(spelled[0])
-    if code is None:
-        # In this order, and with numbers of their own, neither an interrupt nor another thread makes a code mean two.
-        made = next(_next_rest)
-        _rest_of[made] = spelled
-        code = _rests.setdefault(spelled[0], made)
-    return code
+    return _rests.code(spelled[0], spelled)
 
 
 def plain_rest(name: str) -> int:
@@ -138,12 +130,12 @@ def plain_args(name: str, dtype: DType) -> tuple[int, ...]:
 
 def rest_of(code: int) -> tuple[dict[str, Any], tuple[Any, ...]]:
     """Return the attributes and operands behind a ``rest`` code."""
-    return _rest_of[code][1:]
+    return _rests[code][1:]
 
 
 def rest_text(code: int) -> str:
     """Return what a ``rest`` code stands for as text, the same in every process."""
-    return repr(_rest_of[code][0])
+    return repr(_rests[code][0])
 
 
 def saturation_code(word: str | None, dst: DType) -> int:
