@@ -37,6 +37,6 @@ def _word(value: Any) -> str:
 
 
 def _rule_name(number: int) -> str:
-    from ..rules.rule import RULES
+    from ..rules.rule import rule_names
 
-    return next((rule.name for rule in RULES.values() if rule.number == number), str(number))
+    return rule_names().get(number, str(number))

@@ -19,7 +19,7 @@ from ..ir.program import Block, For, If, Op, Operand, Program, Scope, Statement,
 from ..rewrite.graph import Node
 from ..rules.paths import Road
 from ..rules.paths_rank import describe
-from ..rules.rule import RULES, Rule
+from ..rules.rule import RULES, Rule, rule_names
 from ..rules.terms import child_params
 from .chains import Request, requests, road_behind
 from .lowered import Instruction, Lowered, RegionResult
@@ -136,7 +136,7 @@ def _recipes_in(function: str, instructions: list[Instruction], region: RegionRe
 
 def _composite(region: RegionResult, c: int, picked: dict[int, Node]) -> tuple[Rule, Node]:
     """Return the recipe's rule and the composite that a class is the value of."""
-    rule = next(r for r in RULES.values() if r.number == picked[c].rule)
+    rule = RULES[rule_names()[picked[c].rule]]
     nodes = region.graph.classes[c]
     return rule, next(n for n in nodes if n.decl is not None and n.decl.name == rule.lhs.op)
 

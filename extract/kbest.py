@@ -12,15 +12,12 @@ from dataclasses import dataclass
 
 from ..rewrite.graph import ABSENT, LEAF, LITERAL, Graph, Node
 from ..rules.paths import Road
-from ..rules.rule import RULES
+from ..rules.rule import rule_names
 from .chains import Chain, chain, conversion, emitted_values, is_cast, offered, requests, road_behind
 from .dag import Choice, Problem, Solution, reachable, solve
 from .lowered import FunctionReport, Instruction, Lowered, RegionResult, Totals
 from .price import Pricer, Refusal, pricer_for
 from .weights import chosen_totals
-
-RULE_NAMES: dict[int, str] = {r.number: r.name for r in RULES.values()}
-
 
 # -- forcing -----------------------------------------------------------------------------------------------
 
@@ -276,7 +273,7 @@ _MODE = re.compile(r" \((?:none|rint|round|floor|ceil|trunc|odd)\)")
 
 def rule_name(node: Node) -> str:
     """Return the name of the rule that made a node, "" for what the program wrote."""
-    return "" if node.origin >= 0 else RULE_NAMES.get(node.rule, "")
+    return "" if node.origin >= 0 else rule_names().get(node.rule, "")
 
 
 def node_text(result: RegionResult, node: Node) -> str:

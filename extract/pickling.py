@@ -7,28 +7,22 @@ what was lowered before. Operations and targets say by themselves how they are w
 from __future__ import annotations
 
 import copyreg
-from functools import lru_cache
 from typing import Any
 
 from ..ir.op import OpDecl
 from ..ir.types import Type
 from ..rewrite.encode import shape_code
 from ..rewrite.graph import OPERATION, Node
-from ..rules.rule import RULES
+from ..rules.rule import RULES, rule_names
 from ..rules.terms import rest_from, rest_spelling, signature
 
 #: Where the code of a shape stands in a term.
 _SHAPE = 1
 
 
-@lru_cache(maxsize=1)
-def _names(_known: int) -> dict[int, str]:
-    return {r.number: r.name for r in RULES.values()}
-
-
 def rule_name(number: int) -> str | int:
     """Return the name of a rule, for numbers that are no rule's the number."""
-    return _names(len(RULES)).get(number, number)
+    return rule_names().get(number, number)
 
 
 def rule_number(name: str | int) -> int:

@@ -8,8 +8,8 @@ from typing import Any
 from ..ir.dtypes import DType
 from ..ir.program import Const, Op, Operand, Value, Verbatim
 from ..ir.types import ScalarType, TensorType, TileType
+from ..rules.rule import rule_names
 from .footprint import live_bytes, scratch_bytes
-from .kbest import RULE_NAMES
 from .lowered import Instruction, Lowered, Totals
 
 
@@ -56,7 +56,7 @@ def _instruction(i: Instruction) -> dict[str, Any]:
         "shape": list(t.shape) if isinstance(t, TileType | TensorType) else None,
         "attrs": _attrs(op),
         "cycles": _cycles(i.cycles),
-        "rule": RULE_NAMES.get(i.rule, ""),
+        "rule": rule_names().get(i.rule, ""),
         "span": i.span._asdict() if i.span else None,
     }
 

@@ -11,7 +11,7 @@ from ..ir.tilearray import TileArray
 from ..ir.types import TileType
 from ..rules.check_bound import bound_failures
 from ..rules.check_eval import Valued
-from ..rules.rule import RULES
+from ..rules.rule import RULES, rule_names
 from .graph import Graph, Node
 
 
@@ -25,7 +25,7 @@ def recipe_failures(graph: Graph, c: int, node: Node, value: Any, known: Mapping
 
     ``value``: the recipe's; ``known``: class values, among them the composite's own, of class ``c``.
     """
-    rule = next(r for r in RULES.values() if r.number == node.rule)
+    rule = RULES[rule_names()[node.rule]]
     written = next((n for n in graph.classes[c] if n.decl is not None and n.decl.name == rule.lhs.op), None)
     if rule.bound is None or written is None:
         return [f"{rule.name} states no bound for what the class holds"]

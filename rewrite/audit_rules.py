@@ -21,7 +21,7 @@ from ..rules.check_contracted import contracted_failures
 from ..rules.check_eval import Valued
 from ..rules.computed import COMPUTED, asked
 from ..rules.facts import FACTS, GIVEN, OF_LITERALS, WINDOWS, literal_holds
-from ..rules.rule import RULES, Condition, Pattern, Rule, Term, Var
+from ..rules.rule import RULES, Condition, Pattern, Rule, Term, Var, rule_names
 from ..rules.terms import LITERAL, literal_codes
 from .audit_values import first_difference, same_value
 from .graph import LITERAL as LITERAL_NODE
@@ -39,7 +39,7 @@ def unjustified(graph: Graph, c: int, node: Node, known: Mapping[int, Any], comp
 
     ``known``: class values; ``compute`` evaluates a node on its children's values.
     """
-    rule = next(r for r in RULES.values() if r.number == node.rule)
+    rule = RULES[rule_names()[node.rule]]
     tried = 0
     failures: list[str] = []
     for found in _matches(graph, rule.lhs, c, {}):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from ..ir.convert import decode, same_bits
 from ..ir.tilearray import Arr, TileArray
 from ..ir.types import ScalarType, TileType, Type
-from ..rules.rule import RULES
+from ..rules.rule import rule_names
 
 
 def numbers_of(value: Any, t: Type) -> Arr | None:
@@ -26,12 +25,7 @@ def numbers_of(value: Any, t: Type) -> Arr | None:
 
 def rule_name(number: int) -> str:
     """Return the name of a rule by its provenance number."""
-    return _names(len(RULES))[number]
-
-
-@lru_cache(maxsize=2)
-def _names(count: int) -> dict[int, str]:
-    return {r.number: r.name for r in RULES.values()}
+    return rule_names()[number]
 
 
 def same_value(a: Any, b: Any, t: Type) -> bool:

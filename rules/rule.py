@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from .terms import LITERAL, literal_value
@@ -168,6 +169,16 @@ def rule(
     made = Rule(name, lhs, rhs, tuple(when), contract, reason, phase, len(RULES) + 1, bound, apart)
     RULES[name] = made
     return made
+
+
+def rule_names() -> dict[int, str]:
+    """Return the names of the rules that there are, by their numbers."""
+    return _names(len(RULES))
+
+
+@lru_cache(maxsize=2)
+def _names(_count: int) -> dict[int, str]:
+    return {r.number: r.name for r in RULES.values()}
 
 
 #: Operations of recipes that are no instruction.
