@@ -11,7 +11,8 @@ from ..ir.diagnostics import Diagnostic
 from ..ir.types import TileType, with_dtype
 from ..rules.cost import work_shape
 from ..rules.paths import Road, roads
-from ..rules.paths_proof import Conversion, decide
+from ..rules.paths_chain import Conversion
+from ..rules.paths_proof import decide
 from ..rules.paths_rank import describe
 from .chains import road_behind
 from .lowered import Instruction, Lowered

@@ -41,6 +41,7 @@ from .codes import (
 )
 from .diagnostics import error
 from .dtypes import BF16, BOOL, FP16, INT64, UINT64, DType
+from .exact import rounded
 from .rounding import (
     ROUND_MODES,
     coded_table,
@@ -239,25 +240,7 @@ def _bits_of_int(value: Number, dtype: DType, mode: str, clamp: bool) -> int:
         return int(code.astype(np.int64 if dtype.signed else np.uint64)[0]) % (1 << 64)
     if dtype is BOOL:
         return int(value != 0)
-    whole = _round_exact(Fraction(value), mode)
+    whole = rounded(*Fraction(value).as_integer_ratio(), mode)
     if clamp:
         whole = min(max(whole, int(dtype.min_value)), int(dtype.max_value))
     return whole % (1 << 64)
-
-
-def _round_exact(value: Fraction, mode: str) -> int:
-    """Round one exact number to an integer."""
-    below = value.numerator // value.denominator
-    rest = value - below
-    if rest == 0 or mode == "floor":
-        return below
-    toward_zero = below if value > 0 else below + 1
-    if mode == "rint":
-        return round(value)
-    if mode == "round":
-        return below + (rest > Fraction(1, 2) or (rest == Fraction(1, 2) and value > 0))
-    if mode == "odd":
-        return below if below % 2 else below + 1
-    return below + 1 if mode == "ceil" else toward_zero
-
-

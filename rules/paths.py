@@ -36,9 +36,10 @@ from ..ir.dtypes import DType
 from ..ir.rounding import effective
 from ..ir.valueset import ValueSet
 from .composed import Composed, composed_on
+from .paths_chain import Conversion, Verdict, run
 from .paths_error import Measured, furthest, measure
 from .paths_legal import ORDER, Edge, listed, simple_paths
-from .paths_proof import Conversion, Verdict, decide, run
+from .paths_proof import decide
 from .paths_values import specials
 from .target import Target
 

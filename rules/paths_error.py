@@ -23,7 +23,8 @@ from ..ir.codes import Array, is_nan, ordinal
 from ..ir.convert import encode, same_bits, ulp_distance
 from ..ir.dtypes import DType
 from ..ir.valueset import ValueSet
-from .paths_proof import Chain, Conversion, order_keys, ordered, prepare, run
+from .paths_chain import Chain, Conversion, ordered, run
+from .paths_proof import order_keys, prepare
 from .paths_values import Line, listing, members, specials
 
 SAMPLES = 200_000

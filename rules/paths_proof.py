@@ -8,9 +8,8 @@ order:
 1. *Same conversion.* A single native conversion with the requested round mode and saturation.
 2. *Value set.* Every stop before the last holds every arriving value exactly. The last conversion then gets
    the source values themselves, and a conversion depends on the value alone.
-3. *Integer narrowing.* After stops that hold every value, one conversion in the requested mode goes to an
-   integer, and all further ones clamp into ranges that contain the destination's: rounding happens once, and
-   clamping into nested ranges is clamping into the innermost.
+3. *Argument.* Hop by hop: stops that hold every value, one rounding to an integer, nested grids in a directed
+   mode, rounding to odd; or one telling number that shows a difference (see ``paths_argue``). No array is made.
 4. *Exhaustive.* Sources of at most 16 bits, and wider ones whose values all fit a dtype of at most 16 bits
    (``FP32`` that came from ``BF16``, say): every value is run through both.
 5. *Steps.* Rounding in any one mode, clamping and IEEE overflow are monotone, so the chain and the direct
@@ -27,61 +26,23 @@ order:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..ir import lazy_numpy as np
 from ..ir import valueset
 from ..ir.codes import Array, bits_of, from_ordinal
-from ..ir.convert import convert, decode, is_nan, ordinal, same_bits
+from ..ir.convert import decode, is_nan, ordinal, same_bits
 from ..ir.dtypes import BOOL, INT64, DType
+from ..ir.exact import converted
 from ..ir.valueset import ValueSet
+from .paths_argue import argued
+from .paths_chain import Chain, Conversion, Verdict, ordered, result_of, run
 from .paths_values import Line, hostile, listing, members, specials
 
 _MOST_STEPS = 1 << 17
 #: The key of an overflow that gives NaN: beyond every other one.
 BEYOND = 1 << 40
-
-
-class Conversion(NamedTuple):
-    """One conversion as it happens: ``mode`` is never ``none``; ``saturate`` clamps to the finite range."""
-
-    src: DType
-    dst: DType
-    mode: str
-    saturate: bool
-
-    def apply(self, array: Array) -> Array:
-        """Convert a storage array of ``src``."""
-        return convert(array, self.src, self.dst, self.mode, self.saturate)
-
-    @property
-    def monotone(self) -> bool:
-        """True when larger values never give smaller results."""
-        if BOOL in (self.src, self.dst):
-            return False
-        return self.dst.has_sign if self.dst.is_float else self.saturate
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a chain is exact, how that was decided, and a source value that shows a difference."""
-
-    exact: bool
-    proof: str
-    witness: int | float | None = None
-
-
-Chain = tuple[Conversion, ...]
-
-
-def run(chain: Sequence[Conversion], array: Array) -> Array:
-    """Convert a storage array hop by hop."""
-    for conversion in chain:
-        array = conversion.apply(array)
-    return array
 
 
 def decide(request: Conversion, chain: Chain, values: ValueSet) -> Verdict:
@@ -113,8 +74,9 @@ def _decide(request: Conversion, chain: Chain, values: ValueSet) -> Verdict:
 
 @lru_cache(maxsize=1024)
 def _compared(request: Conversion, chain: Chain, values: ValueSet) -> Verdict:
-    if _narrows_integers(request, chain):
-        return Verdict(True, "integer narrowing: rounded once, then clamped into nested ranges")
+    verdict = argued(request, chain, values)
+    if verdict is not None:
+        return verdict
     if listing(request.src, values) is not None:
         return _exhaustive(request, chain, values)
     if Line.of(request.src, values) is None:
@@ -122,23 +84,6 @@ def _compared(request: Conversion, chain: Chain, values: ValueSet) -> Verdict:
     if request.monotone and ordered(chain):
         return _by_steps(request, chain, values)
     return _search(request, chain, values)
-
-
-def _narrows_integers(request: Conversion, chain: Chain) -> bool:
-    """Tell whether the first hop rounds to integers in the requested mode and the others only clamp."""
-    inner = valueset.of_dtype(request.dst)
-    return (
-        request.dst.is_int
-        and request.saturate
-        and chain[0].mode == request.mode
-        and all(c.dst.is_int and c.saturate and valueset.representable(inner, c.dst) for c in chain)
-    )
-
-
-def ordered(chain: Chain) -> bool:
-    """Tell whether a chain is monotone: each conversion is, and none hands an overflow on as NaN."""
-    loses = [c.dst.has_nan and not c.dst.has_inf and not c.saturate for c in chain[:-1]]
-    return all(c.monotone for c in chain) and not any(loses)
 
 
 # -- order of results --------------------------------------------------------------------------------------
@@ -258,19 +203,17 @@ def _halve(request: Conversion, chain: Chain, prepared: Prepared) -> Array | Non
 def _never_leaves(request: Conversion, chain: Chain, values: ValueSet) -> bool:
     """Tell whether no value leaves the range of an integer destination, so that saturation cannot act."""
     dst = request.dst
-    if not dst.is_int or dst.bits == 64 or values.inf:
-        return False
-    line = Line.of(request.src, values)
-    if line is None or line.first > line.last:
+    if not dst.is_int or dst.bits == 64 or values.inf or not request.src.is_numeric or BOOL is request.src:
         return False
     if not ordered((*chain[:-1], chain[-1]._replace(saturate=True))):
         return False
-    ends = line.at(np.array([line.first, line.last], np.int64))
-    arriving = run(chain[:-1], ends)
-    for last, array in ((request, ends), (chain[-1], arriving)):
-        whole = convert(array, last.src, INT64, last.mode, True)
-        if int(whole.min()) < dst.min_value or int(whole.max()) > dst.max_value:
-            return False
+    ends = (values.lo, values.hi)
+    arriving = [result_of(chain[:-1], end) for end in ends]
+    for last, some in ((request, ends), (chain[-1], arriving)):
+        for value in some:
+            whole = None if value is None else converted(value, last.src, INT64, last.mode, True)
+            if whole is None or not dst.min_value <= whole <= dst.max_value:
+                return False
     return True
 
 

@@ -26,8 +26,9 @@ from tilegg.ir.samples import special_values
 from tilegg.ir.valueset import ValueSet
 from tilegg.rules.paths import roads
 from tilegg.rules.paths_audit import audit, requests
+from tilegg.rules.paths_chain import Conversion, run
 from tilegg.rules.paths_error import _counted, furthest
-from tilegg.rules.paths_proof import Conversion, _by_steps, decide, run
+from tilegg.rules.paths_proof import _by_steps, decide
 from tilegg.rules.paths_values import Line, hostile, listing, members
 from tilegg.rules.target import load_target
 
