@@ -15,14 +15,18 @@ from collections.abc import Iterable
 WIDTH = 28  # numbers that a row can have
 OFTEN = 8  # rows of a shape before it gets a rule
 TABLE = "rows"
-RULESET = "moving"
 _PADDING = [["0"] * (WIDTH - count) for count in range(WIDTH + 1)]
 _NUMBER = re.compile(r"(?<![\w])(-?\d+)")
 
 
 def schema() -> list[str]:
-    """Return the egglog declarations of the common table and of the rules that move its rows on."""
-    return [f"(relation {TABLE} ({' '.join(['i64'] * (WIDTH + 1))}))", f"(ruleset {RULESET})"]
+    """Return the egglog declaration of the common table."""
+    return [f"(relation {TABLE} ({' '.join(['i64'] * (WIDTH + 1))}))"]
+
+
+def moving(number: int) -> str:
+    """Return the name of the ruleset that moves the rows under a number."""
+    return f"moving_{number}"
 
 
 def shape_of(row: str) -> tuple[str, list[str]]:
@@ -31,18 +35,19 @@ def shape_of(row: str) -> tuple[str, list[str]]:
     return "#".join(parts[::2]), parts[1::2]
 
 
-def rule_of(shape: str, number: int) -> str:
-    """Return the rule that moves rows of a shape, which stand in the common table under a number."""
+def rule_of(shape: str, number: int) -> list[str]:
+    """Return the rule, in a set of its own, that moves rows of a shape; they stand in the common table by number."""
     parts = shape.split("#")
     names = [f"n{i}" for i in range(WIDTH)]
     text = "".join(part + name for part, name in zip(parts, [*names[: len(parts) - 1], ""], strict=True))
     row = f"({TABLE} {number} {' '.join(names)})"
-    return f'(rule ({row}) ({text}) :ruleset {RULESET} :name "{TABLE}.{number}")'
+    named = f':ruleset {moving(number)} :name "{TABLE}.{number}"'
+    return [f"(ruleset {moving(number)})", f"(rule ({row}) ({text}) {named})"]
 
 
-def commands(path: str) -> list[str]:
-    """Return the commands that read rows from a file and move them to their tables."""
-    return [f'(input {TABLE} "{path}")', f"(run-schedule (run {RULESET}))"]
+def commands(path: str, ruleset: str) -> list[str]:
+    """Return the commands that read rows from a file and move them to their tables by the rules of a set."""
+    return [f'(input {TABLE} "{path}")', f"(run-schedule (run {ruleset}))"]
 
 
 class Movers:
@@ -53,24 +58,28 @@ class Movers:
         self._seen: dict[str, int] = {}
         self.wanted: list[str] = []
 
-    def divide(self, rows: Iterable[str]) -> tuple[list[str], list[str]]:
-        """Divide rows into those that no rule moves, as they are, and the others, as lines of the common table."""
-        alone, together = list[str](), list[str]()
+    def divide(self, rows: Iterable[str]) -> tuple[list[str], list[str], set[int]]:
+        """Divide rows into those that no rule moves, as they are, and the others, as lines of the common table.
+
+        Returns also the numbers under which the others stand.
+        """
+        alone, together, met = list[str](), list[str](), set[int]()
         for row in rows:
             shape, numbers = shape_of(row)
             number = self._numbers.get(shape)
             if number is not None:
+                met.add(number)
                 together.append("\t".join([str(number), *numbers, *_PADDING[len(numbers)]]))
                 continue
             alone.append(row)
             self._seen[shape] = count = self._seen.get(shape, 0) + 1
             if count == OFTEN and len(numbers) <= WIDTH:
                 self.wanted.append(shape)
-        return alone, together
+        return alone, together, met
 
     def new_rules(self) -> list[str]:
         """Return the rules of the wanted shapes; from now on they are there."""
-        out = [rule_of(shape, len(self._numbers) + i) for i, shape in enumerate(self.wanted)]
+        out = [text for i, shape in enumerate(self.wanted) for text in rule_of(shape, len(self._numbers) + i)]
         self._numbers.update({shape: len(self._numbers) + i for i, shape in enumerate(self.wanted)})
         self.wanted.clear()
         return out

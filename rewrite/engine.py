@@ -101,6 +101,8 @@ class Engine:
         self._egraph = self._bindings.EGraph()
         self._classes = _Read(_class_number)
         self._readers = {"i64": _Read(self._egraph.value_to_i64)}
+        #: The tables as they were when they were last read, until something changes.
+        self._frozen: Any = None
         self._uses = 0
         self._tables: set[str] = set()
         self._operations = ruled()
@@ -109,6 +111,7 @@ class Engine:
         self._active: set[str] = set()
         self._rulesets: dict[tuple[str, frozenset[str]], str] = {}
         self._schedules: dict[tuple[str, int, frozenset[str]], list[Any]] = {}
+        self._moves: dict[tuple[str, frozenset[int]], list[Any]] = {}
         self._movers = bulk.Movers()
         self._load([*schema(), *bulk.schema()])
         self._run(self._always)
@@ -125,6 +128,7 @@ class Engine:
         self._load(emptying_rules(shapes))
 
     def _load(self, statements: Sequence[str]) -> None:
+        self._frozen = None
         for start in range(0, len(statements), PIECE):
             text = "\n".join(statements[start : start + PIECE])
             self._egraph.run_program(*self._egraph.parse_program(text))
@@ -197,17 +201,28 @@ class Engine:
 
         Rows that no rule asks for are left out.
         """
+        self._frozen = None
         asked = [r for r in rows if r[1:-1].partition(" ")[0] in self._facts or r.startswith("(road")]
         if self._file is None:
             self._load([*terms, *asked])
             return
-        alone, together = self._movers.divide([*terms, *asked])
+        alone, together, met = self._movers.divide([*terms, *asked])
         self._load(alone)
         if together:
-            self._load(bulk.commands(self._file.write(together)))
+            self._egraph.run_program(*self._move(self._file.write(together), frozenset(met)))
+
+    def _move(self, path: str, numbers: frozenset[int]) -> list[Any]:
+        """Return the commands that read rows from a file and move those under the numbers: other rules cost time."""
+        key = (path, numbers)
+        if key not in self._moves:
+            name = f"moving_together_{len(self._moves)}"
+            self._load([f"(unstable-combined-ruleset {name} {' '.join(map(bulk.moving, sorted(numbers)))})"])
+            self._moves[key] = list(self._egraph.parse_program("\n".join(bulk.commands(path, name))))
+        return self._moves[key]
 
     def run(self, phase: str, budget: Budget) -> Outcome:
         """Apply one phase's rules until nothing changes or the budget is used up."""
+        self._frozen = None
         rounds, size = FIRST_ROUNDS, 0
         command = self._schedule(phase, FIRST_ROUNDS)
         while True:
@@ -258,7 +273,9 @@ class Engine:
         """
         wanted = all_tables() if names is None else names
         out: dict[str, list[tuple[int, ...]]] = {}
-        for name, function in self._egraph.freeze().functions.items():
+        if self._frozen is None:
+            self._frozen = self._egraph.freeze().functions
+        for name, function in self._frozen.items():
             if name in wanted:
                 rows = function.rows
                 if rows:
@@ -275,6 +292,7 @@ class Engine:
 
     def reset(self) -> None:
         """Empty the tables. After many regions the e-graph is made anew, for its numbers of e-classes only grow."""
+        self._frozen = None
         self._uses += 1
         self._active.clear()
         self._classes.clear()
