@@ -60,7 +60,7 @@ Selection = dict[int, Choice]
 
 
 def cost_of(chosen: Selection, roots: Iterable[int]) -> tuple[int, dict[int, Choice]] | None:
-    """Return the DAG cost and the classes in use, or ``None`` if the choice is cyclic."""
+    """Return the DAG cost and the classes in use, or ``None`` if the choice is cyclic or lacks a class."""
     used: dict[int, Choice] = {}
     state: dict[int, int] = {}
     stack = [(r, False) for r in roots]
@@ -76,7 +76,9 @@ def cost_of(chosen: Selection, roots: Iterable[int]) -> tuple[int, dict[int, Cho
         if mark == 1:
             return None
         state[c] = 1
-        choice = chosen[c]
+        choice = chosen.get(c)
+        if choice is None:
+            return None
         used[c] = choice
         total += choice.cost
         stack.append((c, True))

@@ -7,15 +7,17 @@ components only. The solver starts cold: warm starts of HiGHS 1.16 reported non-
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..ir.diagnostics import error
-from .dag import Choice, Problem, Selection, Solution, cost_of, greedy, improve, reduce
+from .dag import Choice, Problem, Selection, Solution, cost_of, greedy, improve, reduce, solve
 
 
 def solve_exact(p: Problem, time_limit: float = 1.0, scale: float = 1.0) -> Solution:
     """Return the optimum, or the best choice found within ``time_limit`` seconds with a proved bound.
 
+    Where the solver proves nothing in that time, what :func:`.dag.solve` finds and proves counts too.
     ``scale`` divides the integer costs before they reach the solver's doubles.
     """
     small = reduce(p)
@@ -25,12 +27,19 @@ def solve_exact(p: Problem, time_limit: float = 1.0, scale: float = 1.0) -> Solu
         return _solution(priced[1], priced[0], priced[0])
     if priced is None:
         raise error("TG026", "the reduced choice is cyclic")
-    model = _Model(small, scale)
-    status, bound, chosen = model.run(time_limit)
-    found = cost_of(chosen, small.roots) if chosen is not None else None
+    optimal, bound, chosen = _Model(small, scale).run(time_limit)
+    found = cost_of(chosen, small.roots)
     best = found if found is not None and found[0] < priced[0] else priced
-    proved = status == "optimal"
-    return _solution(best[1], best[0], best[0] if proved else min(best[0], int(bound)))
+    if optimal and found is not None:
+        return _solution(best[1], best[0], best[0])
+    return _stopped(p, _solution(best[1], best[0], min(best[0], bound)))
+
+
+def _stopped(p: Problem, best: Solution) -> Solution:
+    """Return the best of an unproved choice and the one found without the solver, with the better bound of both."""
+    other = solve(p)
+    picked = other if other.cost < best.cost else best
+    return Solution(picked.picks, picked.cost, min(picked.cost, max(best.bound, other.bound)))
 
 
 def _solution(used: Selection, cost: int, bound: int) -> Solution:
@@ -106,21 +115,21 @@ class _Model:
                                 [levels[c], levels[k], i], [1.0, -1.0, -(size + 1)],
                             )  # fmt: skip
 
-    def run(self, time_limit: float) -> tuple[str, float, Selection | None]:
-        """Return status, proved lower bound in integer cost units, and the selection (if any)."""
+    def run(self, time_limit: float) -> tuple[bool, int, Selection]:
+        """Return whether it is the optimum, a proved lower bound in integer cost units, and what is selected.
+
+        After a time limit or an error the values may be no solution: then classes lack a choice, or all of them do.
+        """
         import highspy
 
         h = self._highs
         h.setOptionValue("time_limit", time_limit)
         h.run()
-        status = h.getModelStatus()
+        optimal = h.getModelStatus() == highspy.HighsModelStatus.kOptimal
         bound = h.getInfo().mip_dual_bound * self._scale
-        optimal = status == highspy.HighsModelStatus.kOptimal
-        values = h.getSolution().col_value
-        if not values:
-            return "unknown", bound, None
-        chosen = {c: o for (c, o), v in zip(self._columns, values) if v > 0.5}
-        return ("optimal" if optimal else "limit"), bound, chosen
+        chosen = {c: o for (c, o), v in zip(self._columns, h.getSolution().col_value) if v > 0.5}
+        # No cost is negative; before the first relaxation is solved the bound is an infinity.
+        return optimal, int(bound) if math.isfinite(bound) and bound > 0 else 0, chosen
 
 
 def _components(p: Problem) -> list[list[int]]:

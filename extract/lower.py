@@ -46,7 +46,7 @@ from ..rewrite.saturate import Plan, saturate, value_sets
 from ..rewrite.unread import without_unread
 from ..rules.target import Target, load_target
 from .baseline import Plain, plain
-from .dag import problem, solve
+from .dag import Solution, problem, solve
 from .dead import all_ops, without_dead
 from .fitting import Attempt, fitted
 from .footprint import require_room
@@ -250,7 +250,8 @@ class _FunctionLowering:
         if options.memo is None:
             found: Solved | None = self._solve_anew(region)
         else:
-            asked = (parent.target, options.objective, options.contract, options.exact, options.budget, self.scalars)
+            seconds = options.time_limit if options.exact else None
+            asked = (parent.target, options.objective, options.contract, seconds, options.budget, self.scalars)
             key, types = parent.timed("memo", lambda: region_key(region, self.knowledge, asked))
             found = options.memo.get(key)
             if found is None:
@@ -260,6 +261,8 @@ class _FunctionLowering:
         if found.graph.stopped != "saturated":
             span = region.ops[0].span
             self.remarks.append(Diagnostic("TG026", found.graph.stopped, span, severity="remark"))
+        if options.exact and not found.solution.proved:
+            self.remarks.append(_unproved(found.solution, region, options.time_limit))
         if options.after:
             options.after("saturate", found.graph)
         return found
@@ -278,26 +281,31 @@ class _FunctionLowering:
         numbered = enumerate([*graph.leaf_class, *graph.op_class])
         values = {i: graph.values[c] for i, c in numbered if c in graph.values}
         own = plain(region, values, pricer, keys=False)
+        bound = None
         if not p.infeasible:
             solution = solve_exact(p, options.time_limit, 4096.0) if options.exact else solve(p)
             rank = chosen_totals(graph, solution, pricer).rank(options.objective)
             if not own.totals.legal or rank <= own.totals.rank(options.objective):
                 made = recipe(region, graph, solution, pricer)
                 return Solved(graph, p, solution, made, own.totals)
+            bound = None if solution.proved else solution.bound
         elif not own.totals.legal:
             raise self._illegal(region, graph, p.infeasible)
         kept = plain(region, values, pricer)
-        return self._as_written(region, replace(kept, graph=replace(kept.graph, stopped=graph.stopped)))
+        return self._as_written(region, replace(kept, graph=replace(kept.graph, stopped=graph.stopped)), bound)
 
     def _solve_written(self, region: Region) -> Solved | None:
         """Return a region's plain lowering, ``None`` where that is not legal."""
         own = plain(region, value_sets(region, self.knowledge), self.pricer)
         return self._as_written(region, own) if own.totals.legal else None
 
-    def _as_written(self, region: Region, own: Plain) -> Solved:
+    def _as_written(self, region: Region, own: Plain, bound: int | None = None) -> Solved:
+        """Return a plain lowering; ``bound`` is what a search that stopped early had proved, if one did."""
         pricer = self.pricer
         p = problem(weights(own.graph, pricer, self.parent.options.objective), own.graph.roots)
         solution = solve(p)
+        if bound is not None:
+            solution = replace(solution, bound=min(solution.cost, bound))
         return Solved(own.graph, p, solution, recipe(region, own.graph, solution, pricer), own.totals, True)
 
     def _illegal(self, region: Region, graph: Graph, bad: frozenset[int]) -> TileggError:
@@ -353,6 +361,14 @@ class _FunctionLowering:
 
     def _carried(self, carried: tuple[Carried, ...]) -> tuple[Carried, ...]:
         return tuple(Carried(c.arg, self.sub(c.init)) for c in carried)
+
+
+def _unproved(solution: Solution, region: Region, seconds: float) -> Diagnostic:
+    """Return the remark about a region whose exact search ended before it proved anything to be the optimum."""
+    gap = (solution.cost - solution.bound) / solution.cost
+    message = f"the exact search stopped at its limit of {seconds:g} s, within {gap:.2%} of the optimum"
+    hint = "give it more time with --time-limit"
+    return Diagnostic("TG026", message, region.ops[0].span, hint=hint, severity="remark")
 
 
 def _late_leaves(block: Block, builders: list[Builder]) -> dict[str, list[tuple[Builder, int]]]:

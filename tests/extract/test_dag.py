@@ -6,6 +6,7 @@ import itertools
 import random
 
 import pytest
+from tilegg.extract import ilp
 from tilegg.extract.dag import Problem, Solution, cost_of, greedy, improve, problem, reduce, solve
 from tilegg.extract.ilp import solve_exact
 
@@ -77,6 +78,33 @@ def test_exact_solver_finds_the_brute_force_optimum(cyclic: bool) -> None:
         assert cost_of_picks(nodes, found, roots) == best
         solved += 1
     assert solved > 20
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.001])
+@pytest.mark.parametrize("cyclic", [False, True])
+def test_exact_solver_without_time_gives_a_complete_choice_and_a_bound(cyclic: bool, limit: float) -> None:
+    for seed in range(60):
+        nodes, roots = random_nodes(seed, cyclic)
+        best = cheapest(nodes, roots)
+        if best is not None:
+            p = problem(nodes, roots)
+            found = solve_exact(p, limit)
+            assert cost_of_picks(nodes, found, roots) == found.cost
+            assert found.bound <= best <= found.cost <= solve(p).cost
+
+
+@pytest.mark.parametrize("optimal", [False, True])
+def test_what_the_solver_leaves_out_is_no_choice_and_proves_nothing(
+    monkeypatch: pytest.MonkeyPatch, optimal: bool
+) -> None:
+    nodes, roots = shared_helper()
+    first, better = problem(nodes, roots), Solution({0: 1, 1: 1, 2: 0}, 18, 7)
+    monkeypatch.setattr(ilp, "solve", lambda p: better)
+    for left in ({}, {0: first.classes[0][1]}):
+        monkeypatch.setattr(ilp._Model, "run", lambda self, limit, left=left: (optimal, 5, left))
+        found = solve_exact(first, 1.0)
+        assert cost_of_picks(nodes, found, roots) == found.cost == 18
+        assert found.bound == 7 and not found.proved
 
 
 @pytest.mark.parametrize("cyclic", [False, True])

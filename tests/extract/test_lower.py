@@ -6,8 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tilegg.extract import ilp
+from tilegg.extract import lower as lower_module
+from tilegg.extract.dag import Problem, Solution, solve
 from tilegg.extract.lower import lower
-from tilegg.extract.lowered import Lowered
+from tilegg.extract.lowered import Lowered, Totals
 from tilegg.extract.memo import Memo
 from tilegg.ir.diagnostics import TileggError
 from tilegg.ir.dtypes import BF16, FP4, FP16, FP32, INT8, INT32, UINT16
@@ -79,6 +82,53 @@ def test_every_cast_of_a_lowered_program_is_native(arch: str) -> None:
             if op.name == "tile.cast":
                 pair = op.operands[0].type.dtype.name, op.result.type.dtype.name  # type: ignore[union-attr]
                 assert pair in found.target.casts  # type: ignore[union-attr]
+
+
+SIN_AND_COS = """
+import pypto.language as pl
+
+
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.InCore)
+    def k(self, x: pl.Tensor[[16, 64], pl.FP32], out: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
+        t = pl.load(x, [0, 0], [16, 64])
+        return pl.store(pl.add(pl.tile.sin(t), pl.tile.cos(t)), [0, 0], out)
+"""
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("seconds", [0.0, 0.001])
+def test_an_exact_search_without_time_gives_the_best_so_far(arch: str, seconds: float) -> None:
+    memo = Memo()
+    hurried = lower(parse(SIN_AND_COS), arch, exact=True, time_limit=seconds, memo=memo)
+    plain = lower(parse(SIN_AND_COS), arch)
+    assert hurried.totals.rank("cycles") <= plain.totals.rank("cycles")
+    assert ("TG026" in [d.code for d in hurried.remarks]) == (hurried.optimum != "proved")
+    assert lower(parse(SIN_AND_COS), arch, exact=True, time_limit=10.0, memo=memo).optimum == "proved"
+
+
+def test_an_exact_search_that_stops_says_so_with_its_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    def knows_nothing(p: Problem) -> Solution:
+        return replace(solve(p), bound=0)
+
+    memo = Memo()
+    monkeypatch.setattr(ilp, "solve", knows_nothing)
+    found = lower(parse(SIN_AND_COS), "a5", exact=True, time_limit=0.0, memo=memo)
+    (remark,) = [d for d in found.remarks if d.code == "TG026"]
+    assert "limit of 0 s" in remark.message and "--time-limit" in (remark.hint or "")
+    assert found.optimum["gap"] > 0 and f"{found.gap:.2%}" in remark.message
+    # More time is another question: what was remembered does not answer it.
+    proved = lower(parse(SIN_AND_COS), "a5", exact=True, time_limit=10.0, memo=memo)
+    assert proved.optimum == "proved" and not proved.remarks
+
+
+def test_a_plain_lowering_after_a_stopped_search_is_not_called_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lower_module, "solve_exact", lambda *_: Solution({}, 10**15, 1))
+    monkeypatch.setattr(lower_module, "chosen_totals", lambda *_: Totals(10**6, 1e9))
+    found = lower(chain(FP32, BF16, FP32), "a5", exact=True, memo=None)
+    assert found.totals == found.plain
+    assert found.optimum["gap"] > 0 and "TG026" in [d.code for d in found.remarks]
 
 
 CORPUS = Path(__file__).parents[2] / "benchmarks" / "corpus"
