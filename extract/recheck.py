@@ -26,8 +26,8 @@ class Check:
     """What running one step again has shown, against the form before it.
 
     ``runs``: inputs; ``elements``: output elements compared; ``differing``: those that are not equal bit for bit (NaN
-    payload aside), ``max_ulp`` apart at most, finite ones ``max_abs``. ``failure``: why the form could not be run, ""
-    if it could. ``promise``: what was found where a rule promises a bound, ``broken`` if it does not hold.
+    payload aside), ``max_ulp`` apart at most (integers: in units), finite ones ``max_abs``. ``failure``: why the form
+    could not be run, "" if it could. ``promise``: what was found where a rule promises a bound, ``broken`` if it does not hold.
     """
 
     runs: int = 0
@@ -50,8 +50,16 @@ class Check:
         where = f"{self.runs} inputs, {self.elements} output elements"
         if not self.differing:
             return f"no difference ({where})"
-        apart = f"{self.max_ulp:g} ulp" if self.max_ulp < _FAR else f"{self.max_abs:.3g}, NaN and infinities aside"
-        return self.promise or f"{self.differing} elements differ, by up to {apart} ({where})"
+        return self.promise or f"{self.differing} elements differ, {self._apart} ({where})"
+
+    @property
+    def _apart(self) -> str:
+        """Say how far apart differing elements are."""
+        if not self.max_ulp:
+            return "in the sign of zero only"
+        if self.max_ulp < _FAR:
+            return f"by up to {self.max_ulp:g} ulp"
+        return f"by up to {self.max_abs:.3g}, NaN and infinities aside"
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object."""
@@ -112,10 +120,14 @@ class Rechecker:
         return Check(len(self.inputs), elements, differing, worst, apart)
 
     def _apart(self, before: dict[str, Any], after: dict[str, Any]) -> float:
-        """Return the largest difference of two finite elements of float outputs."""
+        """Return the largest difference of two finite elements."""
         worst = 0.0
         for name, dtype in self.outputs.items():
-            if dtype.is_float and name in before and name in after and before[name].shape == after[name].shape:
+            if name in before and name in after and before[name].shape == after[name].shape:
+                if not dtype.is_float:
+                    # Neighbours among 64-bit integers can be one number in float64.
+                    worst = max(worst, largest_ulp(before, after, {name: dtype}))
+                    continue
                 gap = _gap(_real(before[name], dtype), _real(after[name], dtype))
                 worst = max(worst, float(np.max(gap, initial=0.0, where=np.isfinite(gap))))
         return worst

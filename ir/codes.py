@@ -163,7 +163,7 @@ def same_bits(a: Array, b: Array, dtype: DType) -> Array:
 
 
 def ulp_distance(a: Array, b: Array, dtype: DType) -> Array:
-    """Return a float64 array: how many representable values apart two arrays are.
+    """Return a float64 array: how many representable values apart two arrays are (integers: their difference).
 
     0 for two NaNs and for zeros of either sign, infinity where just one is NaN. The largest finite value and
     infinity are one step apart. Distances above 2**53 are rounded.

@@ -48,7 +48,10 @@ def element(array: Arr, index: tuple[int, ...], dtype: DType) -> Element:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first differing element of an output, and how many of its elements differ."""
+    """The first differing element of an output, and how many of its elements differ.
+
+    ``ulp``: how far apart the two values are, integers in units; infinity where there are no two values.
+    """
 
     output: str
     index: tuple[int, ...]
@@ -110,7 +113,7 @@ def _first(name: str, expected: Arr, actual: Arr, dtype: DType, bound: float | N
         return None
     index = tuple(int(i) for i in np.argwhere(wrong)[0]) if wrong.ndim else ()
     pair = np.asarray(expected[index]).reshape(1), np.asarray(actual[index]).reshape(1)
-    ulp = float(ulp_distance(*pair, dtype)[0]) if dtype.is_float else np.inf
+    ulp = float(ulp_distance(*pair, dtype)[0])
     return Difference(
         name, index, element(expected, index, dtype), element(actual, index, dtype), ulp, int(wrong.sum())
     )
@@ -119,10 +122,10 @@ def _first(name: str, expected: Arr, actual: Arr, dtype: DType, bound: float | N
 def largest_ulp(
     reference: Mapping[str, Any], outputs: Mapping[str, Any], dtypes: Mapping[str, DType]
 ) -> float:
-    """Return the largest distance of two float outputs, in ulp of their dtype."""
+    """Return the largest distance of two outputs: of floats in ulp of their dtype, of integers in units."""
     worst = 0.0
     for name, dtype in dtypes.items():
-        if dtype.is_float and name in reference and name in outputs:
+        if name in reference and name in outputs:
             a, b = _array(reference[name], dtype), _array(outputs[name], dtype)
             if a.size and a.shape == b.shape:
                 worst = max(worst, float(ulp_distance(a, b, dtype).max()))

@@ -48,7 +48,9 @@ class Counterexample:
             lines += ["  the second program fails:", f"    {self.failure.render()}"]
         elif d is not None and d.expected is not None:
             where = f"[{', '.join(map(str, d.index))}]" if d.index else ""
-            apart = f" ({d.ulp:g} ulp apart)" if d.ulp and np.isfinite(d.ulp) else ""
+            # Two integers show by themselves how far apart they are.
+            shown = d.expected.dtype.is_float and d.ulp and np.isfinite(d.ulp)
+            apart = f" ({d.ulp:g} ulp apart)" if shown else ""
             lines += [f"  {d.output}{where}: expected {d.expected}, got {d.actual}{apart}"]
         elif d is not None:
             lines += [f"  {d.output}: {d.reason}"]
@@ -82,7 +84,7 @@ class Report:
 
     ``runs``: inputs both programs were run on; ``rejected``: inputs that the first program could not run on, or
     that broke one of its ``assume`` promises; ``elements``: output elements compared; ``max_ulp``: the largest
-    distance of float outputs seen. ``cases``: of an exhaustive test, how many different inputs there are in all;
+    distance of two outputs seen (of integers in units). ``cases``: of an exhaustive test, how many different inputs there are in all;
     ``None`` for drawn inputs.
     """
 

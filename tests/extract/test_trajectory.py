@@ -6,11 +6,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tilegg.extract.between import between_values, trajectory
 from tilegg.extract.explain import explain
 from tilegg.extract.lower import lower
-from tilegg.extract.recheck import Rechecker
+from tilegg.extract.recheck import Check, Rechecker
 from tilegg.extract.trajectory import Trajectory, derivation
 from tilegg.ir.diagnostics import TileggError
 from tilegg.ir.dtypes import BF16, FP16, FP32, INT8, INT32
@@ -40,6 +41,27 @@ def agrees(found: Trajectory) -> None:
     assert found.reached, found.render()
     assert all(s.check is not None and not s.check.failure for s in found.steps)
     assert all(s.check.equal for s in found.steps if s.contract == "exact")
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "testing"
+
+
+def test_integers_that_differ_are_units_apart() -> None:
+    slow, fast = (parse((DOCS / name).read_text(encoding="utf-8")) for name in ("tail.py", "shortcut.py"))
+    checks = [s.check for s in trajectory(slow, fast, "a5", samples=8).steps]
+    assert all(c is not None and (c.max_ulp >= 1) == (c.max_abs >= 1) == (c.differing > 0) for c in checks)
+    assert any("40 elements differ, by up to 1 ulp" in str(c) for c in checks)
+
+
+def test_a_check_says_how_far_apart() -> None:
+    assert "differ, in the sign of zero only" in str(Check(1, 4, 2))
+    m = Maker()
+    m.store(m.load(INT32))
+    (f,) = m.program().functions
+    checker = Rechecker(m.program(), f, 1)
+    far = {name: array ^ np.int32(1 << 20) for name, array in checker.before[0].items()}
+    checker.before = [far]
+    assert f"by up to {1 << 20:.3g}" in str(checker.check(f))
 
 
 def test_the_derivation_of_the_quantisation_tail() -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tilegg.ir.compare import compare, output_dtypes
+from tilegg.ir.compare import compare, largest_ulp, output_dtypes
 from tilegg.ir.convert import decode
 from tilegg.ir.diagnostics import TileggError
-from tilegg.ir.dtypes import BF16, DTYPES, FP8E4M3FN, FP16, FP32, INDEX, INT8, INT16, INT32, UINT8
+from tilegg.ir.dtypes import BF16, BOOL, DTYPES, FP8E4M3FN, FP16, FP32, INDEX, INT8, INT16, INT32, UINT8
 from tilegg.ir.equivalence import Domain, equivalent
 from tilegg.ir.inputs import assumed_domains, dtypes_of, restrict
 from tilegg.ir.program import Const, Param, Program, Value
@@ -206,6 +206,21 @@ class TestContracts:
     def test_integers_are_compared_exactly(self):
         one, two = {"r": np.array([1], np.int32)}, {"r": np.array([2], np.int32)}
         assert compare(one, two, {"r": INT32}, "ulp:5").index == (0,)
+
+    @pytest.mark.parametrize("dtype", [INT8, INT32, INDEX, UINT8, BOOL])
+    def test_integers_are_units_apart(self, dtype):
+        top = 1 if dtype is BOOL else 100
+        one, two = {"r": np.array([0, 1], dtype.storage)}, {"r": np.array([0, 0], dtype.storage)}
+        far = {"r": np.array([top, 0], dtype.storage)}
+        assert compare(one, two, {"r": dtype}).ulp == largest_ulp(one, two, {"r": dtype}) == 1
+        assert largest_ulp(two, far, {"r": dtype}) == top
+        assert largest_ulp(one, one, {"r": dtype}) == 0
+
+    def test_a_report_says_how_far_integers_are_apart(self):
+        a, b = elementwise(lambda k, x: x, INT32), elementwise(lambda k, x: k.adds(x, 3), INT32)
+        report = equivalent(a, b)
+        assert report.max_ulp >= 3 and report.to_json()["counterexample"]["ulp"] == 3
+        assert "ulp" not in report.render()
 
     @pytest.mark.parametrize("contract", ["", "close", "ulp", "ulp:", "ulp:-1", "ulp:nan", "exact:1"])
     def test_unknown_contracts(self, contract):
