@@ -27,7 +27,8 @@ class Check:
 
     ``runs``: inputs; ``elements``: output elements compared; ``differing``: those that are not equal bit for bit (NaN
     payload aside), ``max_ulp`` apart at most (integers: in units), finite ones ``max_abs``. ``failure``: why the form
-    could not be run, "" if it could. ``promise``: what was found where a rule promises a bound, ``broken`` if it does not hold.
+    could not be run, "" if it could. ``promise``: what was found where a rule promises a bound, ``broken`` if it does
+    not hold.
     """
 
     runs: int = 0

@@ -84,8 +84,8 @@ class Report:
 
     ``runs``: inputs both programs were run on; ``rejected``: inputs that the first program could not run on, or
     that broke one of its ``assume`` promises; ``elements``: output elements compared; ``max_ulp``: the largest
-    distance of two outputs seen (of integers in units). ``cases``: of an exhaustive test, how many different inputs there are in all;
-    ``None`` for drawn inputs.
+    distance of two outputs seen (of integers in units). ``cases``: of an exhaustive test, how many different inputs
+    there are in all; ``None`` for drawn inputs.
     """
 
     equal: bool
