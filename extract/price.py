@@ -208,7 +208,7 @@ class Pricer:
     def operation(self, decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]) -> Price | Refusal:
         """Return the price of an operation other than a cast by its operand and result types."""
         if decl.composite:
-            return Refusal(f"{decl.name} is no instruction", "other operations take its place; none fits here")
+            return _no_instruction(decl)
         if decl.scalar is not None or decl.name in _READS:
             return self._scalar(decl, types, result)
         if decl.pto is None or decl.name in FREE or isinstance(result, ScalarType) or decl.name.startswith(_ORDERED):
@@ -265,7 +265,7 @@ class Pricer:
             return NOTHING
         legality = self.target.legal(instr.op, instr.dtypes[0], **dict(instr.attrs))
         if not legality.ok:
-            return Refusal(legality.reason)
+            return Refusal(legality.reason, self.target.way_out(instr.op, instr.dtypes[0], **dict(instr.attrs)))
         return Price(cycles(self.target, instr), 1)
 
     def _cast(self, node: Node, source: Any, values: ValueSet | None) -> Price | Refusal:
@@ -363,3 +363,11 @@ def _rank_refusal(decl: OpDecl, result: Any) -> Refusal | None:
     if decl.name not in _PLANAR or (len(result.shape) == 2 and isinstance(result.shape[1], int)):
         return None
     return Refusal(f"{decl.name} takes tiles of rank 2 with constant columns, not {result}")
+
+
+def _no_instruction(decl: OpDecl) -> Refusal:
+    """Say what to write for a composite that nothing has taken the place of."""
+    form = decl.name.replace("tensor.", "tile.", 1)
+    if form != decl.name and form in OPS:
+        return Refusal("no instruction works on a whole tensor", f"load tiles of it and use pl.{form} on them")
+    return Refusal(f"{decl.name} is no instruction", "other operations take its place; none fits here")

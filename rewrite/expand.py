@@ -136,12 +136,11 @@ def _require(op: Op, target: Target | None) -> None:
     if target is None or not isinstance(source, Value) or not isinstance(source.type, TileType):
         return
     words = {k: str(v) for k, v in {**OPS[op.name].defaults, **op.attrs}.items() if k in ("group_axis", "scale_alg")}
-    verdict = target.legal(EXPANSIONS[op.name].needs, source.type.dtype, **words)
+    needs, dtype = EXPANSIONS[op.name].needs, source.type.dtype
+    verdict = target.legal(needs, dtype, **words)
     if not verdict.ok:
-        raise error(
-            "TG022", f"{op.name}: {verdict.reason}", op.span,
-            hint=f"lower for a target that has pto.{EXPANSIONS[op.name].needs}",
-        )  # fmt: skip
+        hint = target.way_out(needs, dtype, **words) or f"lower for a target that has pto.{needs}"
+        raise error("TG022", f"{op.name}: {verdict.reason}", op.span, hint=hint)
 
 
 def expand_op(op: Op, taken: set[str]) -> list[Op]:

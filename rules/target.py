@@ -138,6 +138,16 @@ class Target:
             return Legality(False, _refused(self.name, info, name))
         return Legality(True, condition)
 
+    def way_out(self, op: str, dtype: str | DType, **detail: object) -> str:
+        """Return what to write where ``op`` is refused for its algorithm only, "" where that is not the reason."""
+        from ..ir.mx import ALGORITHMS
+
+        name = dtype if isinstance(dtype, str) else dtype.name
+        for word in ALGORITHMS if "scale_alg" in detail else ():
+            if self.legal(op, name, **{**detail, "scale_alg": word}).ok:
+                return f'write scale_alg="{word}", which {op} takes on {name} here'
+        return ""
+
     def _legal_cast(self, src: str, detail: Mapping[str, object]) -> Legality:
         dst = detail.get("dst")
         edges = [e for e in self.casts.values() if e.src == src and (dst is None or e.dst == _name(dst))]

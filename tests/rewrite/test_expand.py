@@ -109,8 +109,11 @@ def test_targets_without_the_instruction_refuse_the_written_operation() -> None:
         tilegg.lower(program(1), "a2a3")
     found = problem.value.diagnostics[0]
     assert found.code == "TG022" and "tile.tquant_mx" in found.message and "A5 only" in found.message
-    with pytest.raises(TileggError, match="OCP"):
+    assert "pto.tquant.mx" in (found.hint or "")
+    with pytest.raises(TileggError, match="OCP") as problem:
         expand(program(1, BF16, scale_alg="nv"), load_target("a5"))
+    hint = problem.value.diagnostics[0].hint or ""
+    assert 'scale_alg="ocp"' in hint and "lower for" not in hint
     assert expand(program(0, BF16, scale_alg="nv"), load_target("a5"))
 
 
