@@ -9,10 +9,11 @@ from typing import Any
 
 from ..ir.diagnostics import TileggError
 from ..ir.program import Program
+from ..ir.text import print_program
+from .loss import Loss, loss_of
 from .lower import CONTRACTS, lower
 from .lowered import Lowered
 from .price import OBJECTIVES
-from .remarks import inexact_roads
 
 
 @dataclass
@@ -36,14 +37,19 @@ class Point:
         return self.lowered.totals.inexact
 
     @cached_property
-    def error(self) -> float:
-        """The share of elements that a cast gives differently, added over the inexact casts (measured)."""
-        return sum(road.error.rate for _, road in inexact_roads(self.lowered))
+    def loss(self) -> Loss:
+        """What may be given differently from what was written."""
+        return loss_of(self.lowered)
 
     @property
-    def axes(self) -> tuple[float, int, float]:
-        """What is compared: cycles (to the millionth), instructions, error."""
-        return (round(self.cycles, 6), self.instructions, self.error)
+    def error(self) -> float | None:
+        """The share of elements that are given differently (measured), ``None`` where that is not known."""
+        return self.loss.rate
+
+    @property
+    def axes(self) -> tuple[float, ...]:
+        """What is compared: cycles (to the millionth), instructions, error, and whether it is not exact."""
+        return (round(self.cycles, 6), self.instructions, *self.loss.axis)
 
     def to_json(self) -> dict[str, Any]:
         """Return the point as a JSON object."""
@@ -51,6 +57,7 @@ class Point:
             "cycles": round(float(self.cycles), 3),
             "instructions": self.instructions,
             "inexact": self.inexact,
+            "exact": self.loss.exact,
             "error": self.error,
             "runs": [{"objective": o, "contract": c} for o, c in self.runs],
         }
@@ -78,13 +85,20 @@ def pareto(program: Program, arch: str | None, **options: Any) -> list[Point]:
 
 
 def _merged(runs: Iterable[tuple[str, str, Lowered]]) -> list[Point]:
-    """Return one point per distinct set of totals."""
-    points: dict[tuple[float, ...], Point] = {}
+    """Return one point per distinct set of totals and loss; the strictest contracts come last in ``runs``."""
+    programs: dict[str, Point] = {}
     for objective, contract, found in runs:
-        key = found.totals.rank("cycles")
-        here = points.get(key)
-        runs_so_far = here.runs if here else ()
-        points[key] = Point(here.lowered if here else found, (*runs_so_far, (objective, contract)))
+        key = print_program(found.program)
+        so_far = programs[key].runs if key in programs else ()
+        # A program that the exact contract gives too is exact, whatever else has led to it.
+        programs[key] = Point(found, (*so_far, (objective, contract)))
+    points: dict[tuple[Any, ...], Point] = {}
+    for p in programs.values():
+        same = (p.lowered.totals.rank("cycles"), p.loss)
+        if same in points:
+            points[same].runs += p.runs
+        else:
+            points[same] = p
     return list(points.values())
 
 
@@ -100,9 +114,8 @@ def front(points: Iterable[Point]) -> list[Point]:
 
 def render(points: list[Point]) -> str:
     """Return the points as a table for a terminal."""
-    lines = ["cycles  instructions  inexact casts  error     found by"]
+    lines = ["cycles  instructions  inexact casts  error      found by"]
     for p in points:
         runs = ", ".join(f"{o}/{c}" for o, c in p.runs)
-        error = f"{p.error:.3%}" if p.error else "exact"
-        lines.append(f"{p.cycles:>6.0f}  {p.instructions:>12}  {p.inexact:>13}  {error:<8}  {runs}")
+        lines.append(f"{p.cycles:>6.0f}  {p.instructions:>12}  {p.inexact:>13}  {p.loss!s:<9}  {runs}")
     return "\n".join(lines) + "\n"

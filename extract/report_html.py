@@ -260,17 +260,16 @@ def _pareto(points: list[Point], lowered: Lowered, found: Explanation) -> str:
     rows = []
     for p in points:
         here = badge("shown here") if p.lowered.totals.rank("cycles") == chosen else ""
-        error = f"{p.error:.3%}" if p.error else "exact"
         runs = ", ".join(f"{o} / {c}" for o, c in p.runs)
         rows.append(
-            f'<tr><td class="n">{p.cycles:.0f}</td><td class="n">{p.instructions}</td><td class="n">{error}</td>'
+            f'<tr><td class="n">{p.cycles:.0f}</td><td class="n">{p.instructions}</td><td class="n">{p.loss}</td>'
             f"<td>{escape(runs)}</td><td>{here}</td></tr>"
         )
     head = [("n", "cycles"), ("n", "instructions"), ("n", "error"), ("", "objective / contract"), ("", "")]
     plots = _plots(points, lowered, found)
     note = (
         '<p class="soft">The lowerings, over all objectives and contracts, that no other beats in cycles, '
-        "instructions and error: the share of elements that its casts give differently.</p>"
+        "instructions and error: the share of elements that its casts, fusions and recipes give differently.</p>"
     )
     return note + (f'<div class="grid">{"".join(plots)}</div><p></p>' if plots else "") + table(head, rows, "front")
 

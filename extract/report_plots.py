@@ -29,10 +29,15 @@ class Dot:
 
 
 def program_dots(points: Iterable[Point], chosen: tuple[float, ...]) -> list[Dot]:
-    """Return the dots of a program's lowerings; ``chosen`` are the totals of the one that is shown."""
+    """Return the dots of a program's lowerings; ``chosen`` are the totals of the one that is shown.
+
+    Those that are not exact and have no measured error have no place in the plot.
+    """
     return [
-        Dot(p.cycles, p.error, f"{p.instructions} instr.", p.lowered.totals.rank("cycles") == chosen) for p in points
-    ]  # fmt: skip
+        Dot(p.cycles, p.error or 0.0, f"{p.instructions} instr.", p.lowered.totals.rank("cycles") == chosen)
+        for p in points
+        if p.error or p.loss.exact
+    ]
 
 
 def instruction_dots(i: Explained, total: float) -> list[Dot]:
