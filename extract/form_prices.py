@@ -10,10 +10,11 @@ from ..ir.op import Kind
 from ..ir.program import Op, Value
 from ..rewrite.graph import LEAF, OPERATION
 from ..rewrite.region import Region
+from ..rewrite.storage import ALIASES
 from ..rules.terms import child_params
 from .baseline import plain
 from .forms import Form, is_instruction, parts
-from .inplace import ALIASES, overwritten
+from .inplace import overwritten
 from .lowered import RegionResult, Totals
 from .price import Price, Pricer
 

@@ -15,15 +15,8 @@ from ..ir.op import OPS, OpDecl
 from ..ir.program import Op, Value
 from ..rewrite.graph import LEAF, OPERATION, Graph, Node
 from ..rewrite.region import Region
+from ..rewrite.storage import ALIASES
 from ..rules.terms import child_params
-
-#: Operations whose result is another name for (part of) their operand's storage.
-ALIASES = frozenset(
-    {
-        "tile.slice", "tile.reshape", "tile.reinterpret_view", "tile.set_validshape", "tile.assume", "tile.transpose",
-        "tile.transpose_view", "tile.approx",
-    }
-)  # fmt: skip
 
 _users: WeakKeyDictionary[Graph, tuple[list[set[int]], dict[Node, int]]] = WeakKeyDictionary()
 

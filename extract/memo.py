@@ -96,6 +96,8 @@ def region_key(region: Region, knowledge: Knowledge, asked: tuple[Any, ...]) -> 
     if casts:
         parts.append(tuple(knowledge.of(leaf) for leaf in region.leaves if hasattr(leaf.type, "dtype")))
         parts.append(tuple(scaled_bound(op, knowledge.ops) for op in region.ops if "_expand_" in op.name))
+        if knowledge.ops.changed:
+            parts.append(tuple(op.results[0].name in knowledge.ops.changed for op in region.ops))
     return tuple(parts), types
 
 

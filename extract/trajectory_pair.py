@@ -28,6 +28,7 @@ from ..ir.program import (
 )
 from ..rewrite.knowledge import Knowledge
 from ..rewrite.region import Region, names_in_types, regions
+from ..rewrite.storage import changed
 
 #: What the second function's values are called beside those of the first.
 MARK = "′"
@@ -71,6 +72,7 @@ def paired(a: Function, b: Function, names: dict[str, str]) -> Pairing:
     work.assign()
     knowledge = Knowledge(a)
     knowledge.ops.update({op.result.name: op for j in work.joined for op in j.second})
+    knowledge.forget(work.ours(changed(b)))
     return Pairing(work.joined, knowledge, work.unread)
 
 
@@ -83,6 +85,11 @@ class _Pairing:
         self.home: dict[str, int] = {}
         self.unread: list[Op] = []
         self.first: dict[str, Value] = {}
+
+    def ours(self, names: frozenset[str]) -> frozenset[str]:
+        """Return the names that values of the second function have among those of both."""
+        found = [self.same.get(name) for name in names]
+        return frozenset(o.name for o in found if isinstance(o, Value))
 
     # -- statements ----------------------------------------------------------------------------------------
 

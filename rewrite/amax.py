@@ -13,7 +13,21 @@ from ..ir.dtypes import DType
 from ..ir.op import OPS
 from ..ir.program import Const, Op, Operand, Value
 
-Definitions = dict[str, Op]
+
+class Definitions(dict[str, Op]):
+    """The operations that define a function's values, by name.
+
+    ``changed`` names what is changed in place: its elements are not what its operation gave, nor the same at every use.
+    """
+
+    changed: frozenset[str] = frozenset()
+
+    def forget(self, names: frozenset[str]) -> None:
+        """Take values as changed in place: no operation tells what they hold."""
+        self.changed |= names
+        for name in names:
+            self.pop(name, None)
+
 
 _SAME = {"tile.reshape", "tile.move", "tile.assume"}
 _AXIS = {
@@ -144,8 +158,10 @@ def _strip(value: Operand, ops: Definitions) -> Operand:
 
 
 def _alike(a: Operand, b: Operand, ops: Definitions, depth: int = 4) -> bool:
-    """Tell whether two values are computed by the same operations from the same values."""
+    """Tell whether two values are computed by the same operations from the same values, which nothing changes."""
     a, b = _strip(a, ops), _strip(b, ops)
+    if any(isinstance(v, Value) and v.name in ops.changed for v in (a, b)):
+        return False
     if a == b or not (depth and isinstance(a, Value) and isinstance(b, Value)):
         return a == b
     one, other = ops.get(a.name), ops.get(b.name)

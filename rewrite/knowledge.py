@@ -1,7 +1,8 @@
 """The forward analysis: which values each SSA value of a function can hold, computed on demand.
 
 One transfer function stands beside each operation (``ir/ops``); this module only walks definitions. Loop
-counters get the interval of their bounds, other loop-carried values everything their dtype holds.
+counters get the interval of their bounds, other loop-carried values everything their dtype holds; so do tiles that
+something changes in place, whatever defines them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from ..ir import valueset as vs
 from ..ir.op import OPS, Kind
 from ..ir.program import Block, Const, For, Function, If, Op, Operand, Scope, Statement, Value, While, Yield
 from .amax import Definitions, scaled_bound
+from .storage import changed
 
 _SETS = (Kind.TILE, Kind.TENSOR, Kind.ARRAY, Kind.SCALAR, Kind.ANY)
 
@@ -21,11 +23,18 @@ class Knowledge:
 
     def __init__(self, function: Function) -> None:
         self._known: dict[str, vs.ValueSet] = {}
-        self.ops: Definitions = {}
+        self.ops = Definitions()
         self._branches: dict[str, tuple[Operand, Operand]] = {}
         for p in function.params:
             self._assume_dtype(p.value)
         self._define(function.body)
+        self.forget(changed(function))
+
+    def forget(self, names: frozenset[str]) -> None:
+        """Take values as changed in place: they hold anything of their dtype; call it before asking for facts."""
+        self.ops.forget(names)
+        for name in names:
+            self._branches.pop(name, None)
 
     def _assume_dtype(self, value: Value) -> None:
         dtype = getattr(value.type, "dtype", None)

@@ -31,6 +31,7 @@ from ..ir.program import (
 from ..ir.types import Dim, ScalarType, TensorType, TileType, TupleType, Type
 from ..rules.terms import child_params
 from .egglog_text import is_term
+from .storage import changes
 
 #: Most operations in one e-graph; longer runs are cut into windows, so that cost grows linearly.
 WINDOW = 256
@@ -145,11 +146,7 @@ def _is_barrier(s: Statement) -> bool:
     """True of statements that may change a tile in place."""
     if not isinstance(s, Op):
         return any(_is_barrier(inner) for b in inner_blocks(s) for inner in b.statements)
-    decl = OPS.get(s.name)
-    tiles = any(isinstance(o, Value) and isinstance(o.type, TileType) for o in flat_operands(s.operands))
-    if decl is None:
-        return tiles
-    return decl.effect == "write" and decl.raw and decl.operand_params[0].kind is Kind.TILE
+    return bool(changes(s))
 
 
 def uses(s: Statement) -> list[str]:

@@ -127,7 +127,7 @@ def ordered_product(x: Arr, axis: int, dtype: DType) -> Arr:
 
 def _fold(x: Arr, axis: int, fn: Callable[[Arr, Arr], Arr]) -> Arr:
     parts = np.moveaxis(x, axis, 0)
-    total = parts[0]
+    total = parts[0].copy()  # a single element is no view of its tile
     with np.errstate(all="ignore"):
         for part in parts[1:]:
             total = fn(total, part)

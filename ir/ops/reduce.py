@@ -99,7 +99,7 @@ def _fold(fn: Any, x: Any, axis: int) -> Any:
         half = len(parts) // 2
         joined = fn(parts[:half], parts[half : 2 * half])
         parts = np.concatenate([joined, parts[2 * half :]]) if len(parts) % 2 else joined
-    return np.expand_dims(parts[0], axis)
+    return np.expand_dims(parts[0].copy(), axis)  # a single element is no view of its tile
 
 
 @op("tile.row_expand", result=broadcast_rows, pto="trowexpand", unified="row_expand", family=EXPAND)
