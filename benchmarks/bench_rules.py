@@ -1,6 +1,6 @@
 """Check every rule and transfer function at length, and how often extraction proves its optimum.
 
-    python benchmarks/bench_rules.py                    # 2,000 instances per rule, 5,000 per transfer function
+    python benchmarks/bench_rules.py --jobs 2           # 1,000 instances per rule, 2,500 per transfer function
     python benchmarks/bench_rules.py --extraction       # only: 200 random kernels of 40 operations, exact extraction
     python benchmarks/bench_rules.py --samples 200
 
@@ -13,13 +13,15 @@ import argparse
 import statistics
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 from bench_audit import machine
 from figures import figure
 from tilegg.extract.lower import lower
 from tilegg.ir.diagnostics import TileggError
 from tilegg.rewrite.random_programs import Kind, random_program
-from tilegg.rules.check import check_rule, summary
+from tilegg.rules.check import RuleCheck, check_rule, summary
 from tilegg.rules.check_values import check_values, operations
 from tilegg.rules.rule import RULES
 from tilegg.rules.target import load_target
@@ -27,9 +29,14 @@ from tilegg.rules.target import load_target
 KERNELS, SIZE, SHAPE, LIMIT = 200, 40, (16, 64), 1.0
 
 
-def rules(samples: int) -> bool:
-    """Check the rules and print the table."""
-    checks = [check_rule(rule, samples, seed=7) for rule in RULES.values()]
+def _check(name: str, samples: int) -> RuleCheck:
+    return check_rule(RULES[name], samples, seed=7)
+
+
+def rules(samples: int, jobs: int) -> bool:
+    """Check the rules in ``jobs`` processes and print the table."""
+    with ProcessPoolExecutor(jobs) as pool:
+        checks = list(pool.map(partial(_check, samples=samples), RULES))
     print(summary(checks))
     good, total = sum(c.ok for c in checks), sum(c.values for c in checks)
     figure("rules that hold on every value tried", f"{good} of {len(checks)}, {total:,} values", "all")
@@ -76,13 +83,14 @@ def extraction() -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--samples", type=int, default=2_000)
+    parser.add_argument("--samples", type=int, default=1_000)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--extraction", action="store_true", help="only the share of proved optima")
     options = parser.parse_args()
     print(machine())
     good = True
     if not options.extraction:
-        good = rules(options.samples) and transfers(5 * options.samples // 2)
+        good = rules(options.samples, options.jobs) and transfers(5 * options.samples // 2)
     extraction()
     return 0 if good else 1
 

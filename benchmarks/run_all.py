@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 #: Benchmark -> (arguments of the full run, arguments of the quick one), in the order in which they run.
 RUNS: dict[str, tuple[list[str], list[str]]] = {
     "bench_audit": (["--programs", "50000", "--jobs", "2"], ["--programs", "400", "--no-mutants"]),
-    "bench_rules": ([], ["--samples", "200"]),
+    "bench_rules": (["--jobs", "2"], ["--jobs", "2", "--samples", "100"]),
     "bench_recipes": ([], ["--cost"]),
     "bench_composed": ([], ["--share", "512"]),
     "bench_scalars": ([], []),
