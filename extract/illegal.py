@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ..ir.diagnostics import Diagnostic
-from ..ir.dtypes import DType
 from ..ir.program import Op
 from ..ir.types import TileType
 from ..rewrite.graph import OPERATION, Graph
 from ..rewrite.region import Region
 from ..rules.paths import roads
+from ..rules.paths_rank import clamps_infinities
 from .price import Pricer, Refusal
 
 MAX_REPORTED = 20
@@ -102,23 +102,11 @@ def _diagnose_cast(op: Op, graph: Graph, c: int, pricer: Pricer, target: str) ->
             notes=(note,),
         )
     if source.dtype is result.dtype and saturation == "on":
-        return _clamps_infinities(op, source.dtype, target)
+        return clamps_infinities(target, source.dtype, op.span).diagnostics[0]
     return Diagnostic(
         "TG020",
         f"no legal chain of native casts from {pair} on {target}",
         op.span,
         "every chain loses values that the destination can hold",
         f"see: tilegg casts {source.dtype.short} {result.dtype.short} --arch {target}",
-    )
-
-
-def _clamps_infinities(op: Op, dtype: DType, target: str) -> Diagnostic:
-    """Say why a cast to the same dtype is more than nothing when it saturates."""
-    return Diagnostic(
-        "TG020",
-        f"no conversion from {dtype.name} to {dtype.name} on {target} saturates",
-        op.span,
-        f"with saturation on, infinities would become the largest finite {dtype.name}; no instruction does that",
-        "leave saturation off, which makes it no cast at all; promise that the values are finite (pl.tile.assume); "
-        "or clamp them with pl.minimum and pl.maximum",
     )

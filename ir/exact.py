@@ -39,23 +39,29 @@ def converted(value: Value, src: DType, dst: DType, mode: str, saturate: bool) -
     """Convert one value of ``src`` as :func:`tilegg.ir.convert.convert` does; the mode is not ``none``.
 
     Returns a float for a float destination, else an int; ``None`` where single numbers are not converted: BOOL and
-    opaque types, destinations without sign or with a varying precision (HF8), low bits of integers.
+    opaque types, float destinations without sign or with a varying precision (HF8).
     """
     if BOOL in (src, dst) or not (src.is_numeric and dst.is_numeric):
         return None
     if dst.is_float:
         return _to_float(value, dst, mode, saturate) if dst.has_sign and not dst.taper else None
-    return _to_int(value, dst, mode) if saturate else None
+    return _to_int(value, dst, mode, saturate)
 
 
-def _to_int(value: Value, dst: DType, mode: str) -> int:
+def _to_int(value: Value, dst: DType, mode: str, saturate: bool) -> int:
     low, high = int(dst.min_value), int(dst.max_value)
-    if isinstance(value, float):
+    if isinstance(value, float) and not math.isfinite(value):
         if math.isnan(value):
             return 0
-        if math.isinf(value):
+        if saturate:
             return high if value > 0 else low
-    return min(max(rounded(*value.as_integer_ratio(), mode), low), high)
+        whole = -1 if value > 0 else 0
+    else:
+        whole = rounded(*value.as_integer_ratio(), mode)
+    if saturate:
+        return min(max(whole, low), high)
+    bits = whole & ((1 << dst.bits) - 1)
+    return bits - (1 << dst.bits) if bits > high else bits
 
 
 def _to_float(value: Value, dst: DType, mode: str, saturate: bool) -> float:

@@ -39,7 +39,7 @@ from .composed import Composed, composed_on
 from .paths_chain import Conversion, Verdict, run
 from .paths_error import Measured, furthest, measure
 from .paths_legal import ORDER, Edge, listed, simple_paths
-from .paths_proof import decide
+from .paths_proof import decide, stays_inside
 from .paths_values import specials
 from .target import Target
 
@@ -211,6 +211,10 @@ def _roads(
             found += _on_path(target, path, request, mode, saturation, values)
         if not on_page:
             found = [r for r in found if r.exact]
+    if saturation == "off" and dst.is_int and stays_inside(request, values):
+        # Nothing is there to clamp: a last conversion that would do so serves as well.
+        clamping = _roads(target, src, dst, mode, "on", values, max_hops, k)
+        found += [replace(r, request=request) for r in clamping]
     if not any(r.exact for r in found):
         paths = simple_paths(target, src, dst, values, max_hops)
         found += _with_composed(target, paths, request, mode, saturation, values)

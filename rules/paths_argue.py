@@ -27,7 +27,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ..ir import exact, valueset
-from ..ir.dtypes import DType
+from ..ir.codes import representable
+from ..ir.dtypes import INT64, DType
 from ..ir.exact import Value
 from ..ir.valueset import ValueSet
 from .paths_chain import Chain, Conversion, Verdict, ordered, result_of
@@ -40,7 +41,11 @@ def argued(request: Conversion, chain: Chain, values: ValueSet) -> Verdict | Non
 
     ``chain`` starts at the request's source and ends at its destination.
     """
-    if not request.monotone or not ordered(chain) or None in (result_of((request,), 0), result_of(chain, 0)):
+    if None in (result_of((request,), 0), result_of(chain, 0)):
+        return None
+    if request.dst.is_int and not (request.saturate or chain[-1].saturate):
+        return _wrapping(request, chain, values)
+    if not request.monotone or not ordered(chain):
         return None
     for value in (*_specials(values), *_ends(request, values)):
         if _differs(request, chain, value):
@@ -55,6 +60,20 @@ def argued(request: Conversion, chain: Chain, values: ValueSet) -> Verdict | Non
         if belongs(value, request.src, values) and _differs(request, chain, value):
             return _refuted(value)
     return None
+
+
+def _wrapping(request: Conversion, chain: Chain, values: ValueSet) -> Verdict | None:
+    """Decide where both keep the low bits: those of equal integers are equal."""
+    wide = (*chain[:-1], chain[-1]._replace(dst=INT64, saturate=True))
+    finite = replace(values, nan=False, inf=False, negative_zero=False, sign=0)
+    verdict = None
+    if values.magnitude < 1 << 62:
+        verdict = argued(request._replace(dst=INT64, saturate=True), wide, finite)
+    same = verdict is not None and verdict.exact
+    for value in (*_specials(values), *(telling(request, chain) if not same else ())):
+        if belongs(value, request.src, values) and _differs(request, chain, value):
+            return _refuted(value)
+    return Verdict(True, f"{verdict.proof}; both keep the low bits") if same and verdict is not None else None
 
 
 def _refuted(value: Value) -> Verdict:
@@ -78,7 +97,8 @@ def belongs(value: Value, src: DType, values: ValueSet) -> bool:
         return True
     if value == 0 and math.copysign(1.0, value) < 0:
         return values.negative_zero
-    return all(v.lo <= value <= v.hi and _on_grid(value, v) for v in (values, valueset.of_dtype(src)))
+    inside = all(v.lo <= value <= v.hi and _on_grid(value, v) for v in (values, valueset.of_dtype(src)))
+    return inside and (not src.taper or representable(value, src))
 
 
 def _on_grid(value: Value, values: ValueSet) -> bool:

@@ -217,6 +217,11 @@ def _never_leaves(request: Conversion, chain: Chain, values: ValueSet) -> bool:
     return True
 
 
+def stays_inside(request: Conversion, values: ValueSet) -> bool:
+    """Tell whether no value of the set leaves the range of an integer destination once it is rounded."""
+    return _never_leaves(request, (request,), values)
+
+
 def _search(request: Conversion, chain: Chain, values: ValueSet) -> Verdict:
     """Look for a counterexample where nothing is proved."""
     arrays = [hostile(request.src, values)]

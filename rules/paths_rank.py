@@ -150,6 +150,8 @@ def _known(what: str, word: str, words: Sequence[str]) -> None:
 
 def no_road(target: Target, src: DType, dst: DType, span: Span | None = None) -> TileggError:
     """Return the TG020 error of a pair without a legal chain."""
+    if src is dst:
+        return clamps_infinities(target.name, dst, span)
     edges = edges_from(target)
     direct = ", ".join(edge.dst.name for edge in edges.get(src, ()))
     into = ", ".join(s.name for s, out in edges.items() if any(e.dst is dst for e in out))
@@ -166,6 +168,18 @@ def no_road(target: Target, src: DType, dst: DType, span: Span | None = None) ->
         span,
         reason=reason,
         hint=hint,
+    )
+
+
+def clamps_infinities(target: str, dtype: DType, span: Span | None) -> TileggError:
+    """Return the TG020 error of a cast to the same dtype that is more than nothing, for it saturates."""
+    return error(
+        "TG020",
+        f"no conversion from {dtype.name} to {dtype.name} on {target} saturates",
+        span,
+        reason=f"with saturation on, infinities would become the largest finite {dtype.name}; no instruction does that",
+        hint="leave saturation off, which makes it no cast at all; promise that the values are finite "
+        "(pl.tile.assume); or clamp them with pl.minimum and pl.maximum",
     )
 
 

@@ -32,7 +32,8 @@ def members(array: Array, src: DType, values: ValueSet) -> Array:
     inside &= _significand_bits(np.where(finite, numbers, 0.0)) <= values.sig
     zero = numbers == 0
     inside = np.where(zero & np.signbit(numbers), values.negative_zero, inside)
-    inside = np.where(np.isinf(numbers), values.inf, inside)
+    inside = np.where(np.isposinf(numbers), values.plus_inf, inside)
+    inside = np.where(np.isneginf(numbers), values.minus_inf, inside)
     return np.where(np.isnan(numbers), values.nan, inside)
 
 
@@ -58,7 +59,8 @@ def listing(src: DType, values: ValueSet) -> Array | None:
 
 def specials(src: DType, values: ValueSet) -> Array:
     """Return the storage array of the set's NaN, infinities and -0."""
-    wanted = [math.nan] * values.nan + [math.inf, -math.inf] * values.inf + [-0.0] * values.negative_zero
+    wanted = [math.nan] * values.nan + [math.inf] * values.plus_inf + [-math.inf] * values.minus_inf
+    wanted += [-0.0] * values.negative_zero
     if not src.is_float or not wanted:
         return np.zeros(0, src.storage)
     return encode(np.array(wanted), src, "rint")

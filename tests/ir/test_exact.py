@@ -36,7 +36,7 @@ def test_single_numbers_are_converted_as_arrays_are(src: DType) -> None:
 
 def test_what_single_numbers_are_not_converted_to() -> None:
     assert converted(1, INT8, BOOL, "rint", True) is None and converted(1.0, FP16, HF8, "rint", True) is None
-    assert converted(1.0, FP16, FP8E8M0, "rint", True) is None and converted(1.0, FP16, INT8, "rint", False) is None
+    assert converted(1.0, FP16, FP8E8M0, "rint", True) is None
 
 
 @given(st.fractions(-100, 100, max_denominator=64), st.sampled_from(MODES))

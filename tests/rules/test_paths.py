@@ -1,5 +1,7 @@
 """Roads of native casts: hop counts, legality, exactness classes, facts, ranking and errors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tilegg.ir import valueset
@@ -25,8 +27,11 @@ from tilegg.ir.dtypes import (
 )  # fmt: skip
 from tilegg.ir.valueset import ValueSet
 from tilegg.rules.paths import Road, roads
+from tilegg.rules.paths_chain import Conversion
 from tilegg.rules.paths_legal import edges_from, listed
+from tilegg.rules.paths_proof import decide
 from tilegg.rules.paths_rank import best_roads
+from tilegg.rules.paths_values import members, specials
 from tilegg.rules.target import Target, load_target
 
 A5, A2A3 = load_target("a5"), load_target("a2a3")
@@ -316,3 +321,23 @@ def test_repeated_searches_come_from_the_memo() -> None:
     first = roads(A5, FP32, UINT8, "rint", values=CLAMPED)
     again = roads(A5, FP32, UINT8, "rint", values=valueset.clamp(valueset.of_dtype(FP32), -127, 127))
     assert first and all(a is b for a, b in zip(first, again, strict=True))
+
+
+def test_where_nothing_leaves_the_range_clamping_conversions_serve_as_well() -> None:
+    near = ValueSet(-100, 100, -149, 24)
+    for target in (A2A3, A5):
+        off = [r for r in roads(target, FP32, INT8, "rint", "off", near) if r.exact]
+        on = [r for r in roads(target, FP32, INT8, "rint", "on", near) if r.exact]
+        assert {tuple(h.clamps for h in r.hops)[-1] for r in off} == {True, False}
+        assert min(r.instructions for r in off) == min(r.instructions for r in on)
+        assert all(r.request == Conversion(FP32, INT8, "rint", False) for r in off)
+
+
+def test_only_the_infinity_that_can_arrive_counts() -> None:
+    """+inf keeps all ones as low bits and -inf none: a clamp on the way shows with +inf alone."""
+    below = ValueSet(-3e38, 42, -149, 24, nan=True, inf=True, sign=-1)
+    chain = (Conversion(FP32, INT16, "rint", True), Conversion(INT16, INT8, "rint", False))
+    assert specials(FP32, below).tolist()[1:] == [-np.inf]
+    array = np.float32([np.inf, -np.inf, 1.0])
+    assert members(array, FP32, below).tolist() == [False, True, True]
+    assert not decide(Conversion(FP32, INT8, "rint", False), chain, replace(below, sign=1)).exact

@@ -91,9 +91,6 @@ def test_a_number_that_tells() -> None:
 
 
 def test_no_argument_where_order_is_lost() -> None:
-    low_bits = Conversion(INT32, INT8, "trunc", False)
-    assert argued(low_bits, (Conversion(INT32, INT16, "trunc", True), Conversion(INT16, INT8, "trunc", False)),
-                  valueset.of_dtype(INT32)) is None  # fmt: skip
     through = conversions((FP32, HF8, INT8), ("rint", "rint"), False)
     assert argued(Conversion(FP32, INT8, "rint", True), through, NORMED) is None
     # An overflow that becomes NaN on the way arrives as 0.
@@ -101,11 +98,28 @@ def test_no_argument_where_order_is_lost() -> None:
     assert argued(Conversion(FP32, INT64, "rint", True), lost, valueset.of_dtype(FP32)) is None
 
 
+def test_low_bits_are_those_of_the_rounded_integer() -> None:
+    """300.4 is 44 in the low bits of INT8, however it gets there: unless something clamps it first."""
+    far = ValueSet(-300, 300, -149, 24, nan=True)
+    request = Conversion(FP32, INT8, "rint", False)
+    last = Conversion(FP16, INT8, "rint", False)
+    chain = (Conversion(FP32, INT16, "rint", True), Conversion(INT16, FP16, "rint", False), last)
+    verdict = argued(request, chain, far)
+    assert verdict is not None and verdict.exact and verdict.proof.endswith("; both keep the low bits")
+    whole = valueset.of_dtype(INT32)
+    clamped = (Conversion(INT32, INT16, "trunc", True), Conversion(INT16, INT8, "trunc", False))
+    assert argued(Conversion(INT32, INT8, "trunc", False), clamped, whole) == Verdict(
+        False, "counterexample among telling numbers", 32768
+    )
+
+
 def test_members_by_number() -> None:
     values = ValueSet(-2, 3, -1, 2)
     assert [x for x in (-2.5, -2, -1.75, -0.5, 0, 1.25, 2.5, 3) if belongs(x, FP16, values)] == [-2, -0.5, 0, 3]
     assert not belongs(-0.0, FP16, values) and not belongs(5.0, FP4, ValueSet(0, 255, 0))
     assert belongs(math.nan, FP16, values), "specials are asked for by the set"
+    # HF8 has two mantissa bits at 2^-17, one at 2^-15 and none below 2^-22.
+    assert belongs(2.0**-16, HF8, valueset.of_dtype(HF8)) and not belongs(416.0, HF8, valueset.of_dtype(HF8))
 
 
 PROBE = """

@@ -138,3 +138,8 @@ def test_proved_roads_have_no_error_and_cover_every_value() -> None:
 def test_the_error_of_low_bits_is_sampled() -> None:
     error = roads(A5, INT32, INT8, "rint", "off")[0].error
     assert not error.exhaustive and error.samples == 200_000 and error.rate > 0.9 and error.max_ulp > 1
+
+
+def test_a_saturating_cast_to_the_same_dtype_says_what_is_missing() -> None:
+    with pytest.raises(TileggError, match="infinities would become the largest finite FP32; no instruction does that"):
+        best_roads(load_target("a5"), FP32, FP32, "rint", "on")
