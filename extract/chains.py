@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..ir.dtypes import DType
 from ..ir.program import Operand, Value
 from ..rewrite.graph import Graph, Node
-from ..rewrite.saturate import ROADS_PER_CAST
+from ..rewrite.offers import ROADS_PER_CAST, steps_of
 from ..rules.casts import road_words
 from ..rules.composed import COMPOSED
 from ..rules.paths import Road, roads
@@ -88,17 +88,22 @@ def _follows(graph: Graph, node: Node, road: Road, source: int) -> bool:
     wanted = _codes(road)
     here = [node]
     for codes in reversed(wanted[1:]):
-        fitting = [n for n in here if _hop_codes(n) == codes]
+        fitting = [n for n in here if _hop_codes(n)[: len(codes)] == codes]
         here = [m for n in fitting for m in graph.classes[n.children[0]] if is_cast(m) and not m.approx]
-    return any(_hop_codes(n) == wanted[0] and n.children[0] == source for n in here)
+    return any(_hop_codes(n)[: len(wanted[0])] == wanted[0] and n.children[0] == source for n in here)
 
 
 def _codes(road: Road) -> list[tuple[int, ...]]:
-    """Return (source, destination, mode, saturation) of every hop as nodes have them."""
+    """Return (source, destination, mode, saturation) of every hop as nodes have them.
+
+    Modes are left out before the last hop where nothing is rounded: there other chains' words may stand.
+    """
     between = len(road.hops) - 1
     words = road_words(road)[between:]
     stops = [DTYPE_CODES[d.name] for d in road.stops]
-    return [(stops[i], stops[i + 1], *words[2 * i : 2 * i + 2]) for i in range(len(road.hops))]
+    whole = [(stops[i], stops[i + 1], *words[2 * i : 2 * i + 2]) for i in range(len(road.hops))]
+    held = [len(step) == 1 for step in steps_of(road.values, road)[:between]]
+    return [codes[:2] if free else codes for codes, free in zip(whole, [*held, False])]
 
 
 def _hop_codes(node: Node) -> tuple[int, ...]:

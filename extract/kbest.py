@@ -8,15 +8,16 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ..ir.types import TileType
 from ..rewrite.graph import ABSENT, LEAF, LITERAL, Graph, Node
 from ..rules.paths import Road
 from ..rules.rule import rule_names
 from .chains import Chain, chain, conversion, emitted_values, is_cast, offered, requests, road_behind
 from .dag import Choice, Problem, Solution, reachable, solve
 from .lowered import FunctionReport, Instruction, Lowered, RegionResult, Totals
-from .price import Pricer, Refusal, pricer_for
+from .price import Price, Pricer, Refusal, pricer_for
 from .weights import chosen_totals
 
 # -- forcing -----------------------------------------------------------------------------------------------
@@ -195,6 +196,7 @@ class _Alternatives:
                 illegal.append(self.refused(node, price))
             elif (found := self.forced(i, node)) is not None:
                 legal.append(found)
+        legal += self.left_out(legal)
         objective = self.lowered.objective
         legal.sort(key=lambda a: (a.extra.rank(objective) if a.extra else (), a.text))
         chosen = self.graph.classes[self.c][self.picked]
@@ -230,6 +232,36 @@ class _Alternatives:
         road = self.road(node)
         text = str(road) if road else self.text(node, self.result.solution.picks)
         return Alternative(text, rule_name(node), None, price.reason, road)
+
+    def left_out(self, known: list[Alternative]) -> list[Alternative]:
+        """Return the chains that were not offered because others are as cheap, priced by themselves."""
+        target, here = self.lowered.target, self.here
+        if target is None or here is None:
+            return []
+        shown = {(a.stops, a.exact) for a in known} | {(without_modes(str(here)), not here.nodes[-1].approx)}
+        found: dict[tuple[str, bool], Alternative] = {}
+        for request in requests(self.result, self.c):
+            for road in offered(self.result, request, target) if request.source == here.source else ():
+                way = without_modes(str(road)), road.exact
+                extra = self.beside(road, here)
+                if way not in shown and extra is not None and (road.exact or self.lowered.contract != "exact"):
+                    rule = f"cast.road.{'exact' if road.exact else 'faithful'}.{len(road.hops)}"
+                    found.setdefault(way, Alternative(str(road), rule, extra, "", None if road.exact else road))
+        return list(found.values())
+
+    def beside(self, road: Road, here: Chain) -> Totals | None:
+        """Return what a chain of native casts costs more than the one that was taken, nothing shared."""
+        own = [self.pricer.node(self.graph, node) for node in here.nodes]
+        shape = here.nodes[-1].type
+        if not isinstance(shape, TileType) or any(hop.composed for hop in road.hops):
+            return None
+        tiles = [replace(shape, dtype=dtype) for dtype in road.stops]
+        other = [self.pricer.hop(a, b, hop.mode, hop.saturation) for a, b, hop in zip(tiles, tiles[1:], road.hops)]
+        if any(isinstance(price, Refusal) for price in (*own, *other)):
+            return None
+        mine, theirs = (sum(p.cycles for p in prices if isinstance(p, Price)) for prices in (own, other))
+        inexact = int(not road.exact) - sum(p.inexact for p in own if isinstance(p, Price))
+        return Totals(len(other) - len(own), theirs - mine, inexact)
 
     def not_admitted(self) -> list[Alternative]:
         """Return the chains that the contract keeps out of the e-graph."""

@@ -13,7 +13,7 @@ from ..ir.types import TileType
 from ..rules.paths import Road, roads
 from ..rules.target import Target
 from .graph import Graph, Node
-from .saturate import ROADS_PER_CAST
+from .offers import ROADS_PER_CAST
 
 
 def is_road_value(graph: Graph, c: int, value: Any, known: Mapping[int, Any], target: Target | None) -> bool:

@@ -23,6 +23,7 @@ from .egglog_text import (
     EMPTYING,
     FIXED,
     asked_of,
+    base_rules,
     compile_rule,
     declarations,
     emptying_rules,
@@ -106,7 +107,7 @@ class Engine:
         self._uses = 0
         self._tables: set[str] = set()
         self._operations = ruled()
-        self._facts = asked_of(self._always)
+        self._facts = asked_of(base_rules())
         self._loaded: set[str] = set()
         self._active: set[str] = set()
         self._rulesets: dict[tuple[str, frozenset[str]], str] = {}

@@ -18,7 +18,7 @@ from ..rules.paths import Road
 from ..rules.rule import RULES, Pattern, Rule, Term, Var, variables
 from ..rules.select import INVERSE
 from ..rules.terms import DTYPE_CODES, LITERAL, MODE_CODES, SATURATION_CODES, literal_codes, literal_value
-from . import saturate
+from . import offers
 from .mutate import Mutant
 
 #: Conditions whose loss is no mistake, by rule.
@@ -255,7 +255,7 @@ def _rows() -> list[Mutant]:
         "an intermediate BF16 for FP16": lambda r: _cells(r, dtypes=_exchanged(r, "FP16", "BF16")),
     }
     out = [
-        Mutant(f"road rows: {name}", "row", ((saturate, "road_words", w), (check_roads, "road_words", w)),
+        Mutant(f"road rows: {name}", "row", ((offers, "road_words", w), (check_roads, "road_words", w)),
                rule="cast.road.exact.2" if "intermediate" in name else "cast.road.exact.1")
         for name, w in words.items()
     ]  # fmt: skip
@@ -300,12 +300,12 @@ def _exchanged(road: Road, old: str, new: str) -> list[str]:
 
 
 def _row_sources() -> list[Mutant]:
-    """Roads looked up for other values, other requests, or put in the wrong table."""
+    """Roads looked up for other values, other requests, put in the wrong table, or taken for alike."""
     from ..ir import valueset
     from ..rules.casts import road_table
     from ..rules.paths import roads
 
-    row = saturate._row
+    row = offers._row
 
     def narrowed(target: Any, src: Any, dst: Any, mode: Any, saturation: Any, values: Any, **kw: Any) -> Any:
         return roads(target, src, dst, mode, saturation, valueset.interval(0, 1, 0), **kw)
@@ -320,11 +320,15 @@ def _row_sources() -> list[Mutant]:
         plain = replace(values, nan=False, inf=False, negative_zero=False)
         return roads(target, src, dst, mode, sat, plain, **kw)
 
-    def all_exact(signature: str, road: Road, number: int) -> str:
-        return f"({road_table(len(road.hops), True)} {signature} {' '.join(map(str, road_words(road)))})"
+    def all_exact(asked: offers.Asked, road: Road) -> str:
+        words = map(str, (*asked.codes, *road_words(road)))
+        return f"({road_table(len(road.hops), True)} {asked.text} {' '.join(words)})"
 
-    def one_number(signature: str, road: Road, number: int) -> str:
-        return row(signature, road, 1)
+    def one_number(asked: offers.Asked, road: Road) -> str:
+        return row(asked._replace(number=1), road)
+
+    def without_modes(values: Any, road: Road) -> tuple[offers.Step, ...]:
+        return tuple((hop.dst.name,) for hop in road.hops)
 
     found: dict[str, tuple[str, Any]] = {
         "found for values in [0, 1]": ("roads", narrowed),
@@ -333,5 +337,6 @@ def _row_sources() -> list[Mutant]:
         "found without special values": ("roads", no_specials),
         "all in the exact tables": ("_row", all_exact),
         "one number for all requests": ("_row", one_number),
+        "alike whatever they round": ("steps_of", without_modes),
     }
-    return [Mutant(f"road rows: {name}", "row", ((saturate, where, fn),)) for name, (where, fn) in found.items()]
+    return [Mutant(f"road rows: {name}", "row", ((offers, where, fn),)) for name, (where, fn) in found.items()]

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
-from ..ir import valueset
 from ..ir.dtypes import FP32, INT32, DType
 from ..ir.program import Const, Op, Value
-from ..ir.types import TileType, Type
+from ..ir.types import TileType
 from ..ir.valueset import ValueSet
-from ..rules.casts import MAX_HOPS, road_table, road_words
 from ..rules.computed import COMPUTED
-from ..rules.cost import Instr, cycles, work_shape
 from ..rules.facts import (
     BOUNDS,
     value_finite,
@@ -24,25 +20,22 @@ from ..rules.facts import (
     value_positive,
     value_within,
 )
-from ..rules.paths import Hop, Road, roads
+from ..rules.paths import Road
 from ..rules.rule import RULES
 from ..rules.target import Target
 from ..rules.terms import (
-    CODE_DTYPES,
-    CODE_MODES,
-    CODE_SATURATIONS,
     DTYPE_CODES,
 )
 from .egglog_text import why_tables
-from .encode import class_of_values, read_graph, region_text, type_from
+from .encode import read_graph, region_text
 from .engine import Budget, Engine, Outcome, all_tables, engine
 from .folding import folded_rows
 from .graph import Graph
 from .knowledge import Knowledge
 from .lines import line_rows, unused_tables
+from .offers import offered_roads, smaller
 from .providers import (
     WINDOW_TABLES,
-    Names,
     expand_rows,
     extrema_rows,
     has_windows,
@@ -52,9 +45,6 @@ from .providers import (
 )
 from .region import Region
 from .structure import structure_rows
-
-#: Roads offered per cast: enough for the cheapest, the shortest and the exact ones.
-ROADS_PER_CAST = 6
 
 
 @dataclass(frozen=True)
@@ -71,9 +61,12 @@ class Plan:
     contracted: bool = False
 
 
-def saturate(region: Region, knowledge: Knowledge, plan: Plan) -> Graph:
-    """Return the saturated e-graph of a region; the shared engine is clean again afterwards, or never used again."""
-    eng = engine()
+def saturate(region: Region, knowledge: Knowledge, plan: Plan, own: Engine | None = None) -> Graph:
+    """Return the saturated e-graph of a region; the engine is clean again afterwards, or never used again.
+
+    ``own``: an engine with other rules, in the place of the shared one.
+    """
+    eng = own or engine()
     with eng.working():
         return _saturate(eng, region, knowledge, plan)
 
@@ -90,7 +83,7 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
     eng.add(text, [*facts, *literals, *others])
     outcome = _normalise(eng, region, plan.budget)
     if sets and plan.target is not None:
-        offered = _offered_roads(eng, region, sets, plan)
+        offered = offered_roads(eng, region, sets, plan.target, plan.exact_only, laid)
         if offered:
             lowered = _lower(eng, offered, plan.budget)
             outcome = outcome if outcome.stopped != "saturated" else lowered
@@ -99,7 +92,7 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
     graph = read_graph(region, codes, rows, why)
     values: dict[int, ValueSet] = {}
     for i, c in enumerate([*graph.leaf_class, *graph.op_class]):
-        if i in sets and (c not in values or _smaller(sets[i], values[c])):
+        if i in sets and (c not in values or smaller(sets[i], values[c])):
             values[c] = sets[i]
     return replace(graph, values=values, stopped=outcome.stopped)
 
@@ -113,7 +106,6 @@ def _without(folded: list[str]) -> frozenset[str]:
     return _FOLDING.difference(row[1:-1].split(" ", 1)[0] for row in folded)
 
 
-_CAST_TABLES = frozenset({"val", "tile_cast"})
 #: Looks at the e-graph for more computed rows.
 _ROUNDS = 8
 
@@ -275,89 +267,3 @@ def _lower(eng: Engine, offered: list[tuple[str, Road]], budget: Budget) -> Outc
         eng.compose(RULES[name] for name in composed)
         outcome = eng.run("compose", budget)
     return outcome
-
-
-def _offered_roads(eng: Engine, region: Region, sets: dict[int, ValueSet], plan: Plan) -> list[tuple[str, Road]]:
-    """Return the roads of every cast in the normalised e-graph, with rows; of what rules made, exact ones only."""
-    assert plan.target is not None
-    rows = eng.rows(_CAST_TABLES)
-    name_of: dict[int, int] = {}
-    best: dict[int, ValueSet] = {}
-    for i, c in class_of_values(rows).items():
-        name_of.setdefault(c, i)
-        if i in sets and (c not in best or _smaller(sets[i], best[c])):
-            best[c] = sets[i]
-    # The numbers of the requests must not depend on interned codes such as the shape's.
-    casts = {
-        (name_of[x], src, dst, mode, sat): (best.get(x) or valueset.of_dtype(CODE_DTYPES[src]), shape)
-        for dst, shape, src, mode, sat, _, x, _ in rows.get("tile_cast", [])
-        if x in name_of and src != dst
-    }
-    out: list[tuple[str, Road]] = []
-    for number, ((x, *request), (values, shape)) in enumerate(sorted(casts.items(), key=lambda c: c[0]), 1):
-        out += _rows_for(f"(val {x})", tuple(request), values, plan.target, plan.exact_only, number, shape)
-    made = [row for row in rows.get("tile_cast", []) if row[6] not in name_of and row[0] != row[2]]
-    names = Names(region, eng.rows()) if made else None
-    for dst, shape, src, mode, sat, _, x, _ in made:
-        text = names.of(x) if names is not None else None
-        if text is not None:
-            everything = valueset.of_dtype(CODE_DTYPES[src])
-            out += _rows_for(text, (src, dst, mode, sat), everything, plan.target, True, 0, shape)
-    return out
-
-
-def _smaller(a: ValueSet, b: ValueSet) -> bool:
-    return (a.hi - a.lo, a.nan, a.inf, -a.grid) < (b.hi - b.lo, b.nan, b.inf, -b.grid)
-
-
-def _rows_for(
-    x: str, request: tuple[int, ...], values: ValueSet, target: Target, exact_only: bool, number: int, shape: int
-) -> list[tuple[str, Road]]:
-    signature = f"{x} {' '.join(map(str, request))}"
-    offered = _offers(roads, target, request, values, exact_only, shape)
-    return [(_row(signature, road, number), road) for road in offered]
-
-
-@lru_cache(maxsize=8192)
-def _offers(
-    look_up: Callable[..., tuple[Road, ...]],
-    target: Target,
-    request: tuple[int, ...],
-    values: ValueSet,
-    exact_only: bool,
-    shape: int,
-) -> list[Road]:
-    """Return the roads of a request that are offered."""
-    src, dst, mode, sat = request
-    found = look_up(
-        target, CODE_DTYPES[src], CODE_DTYPES[dst], CODE_MODES[mode], CODE_SATURATIONS[sat], values, k=ROADS_PER_CAST
-    )
-    useful = [road for road in found if (road.exact or not exact_only) and len(road.hops) <= MAX_HOPS]
-    return paying(target, useful, type_from(dst, shape))
-
-
-def paying(target: Target, found: list[Road], result: Type) -> list[Road]:
-    """Leave out chains whose last conversion alone costs as much as the exact conversion in one instruction.
-
-    Whatever else a choice shares with such a chain, the one instruction in its place makes it no dearer.
-    """
-    direct = [road.hops[0] for road in found if len(road.hops) == 1 and road.exact and not road.hops[0].composed]
-    if not direct or not isinstance(result, TileType):
-        return found
-    least = min(_hop_cycles(target, hop, result) for hop in direct)
-    return [
-        road for road in found
-        if len(road.hops) == 1 or road.hops[-1].composed or _hop_cycles(target, road.hops[-1], result) < least
-    ]  # fmt: skip
-
-
-def _hop_cycles(target: Target, hop: Hop, result: TileType) -> float:
-    words = (("mode", hop.mode), *((("saturation", hop.saturation),) if hop.saturation else ()))
-    return cycles(target, Instr("tcvt", (hop.src.name, hop.dst.name), *work_shape([result]), words))
-
-
-def _row(signature: str, road: Road, number: int) -> str:
-    """``number``: of the request among the region's; see :func:`tilegg.rules.casts.cast`."""
-    table = road_table(len(road.hops), road.exact)
-    words = [*road_words(road), *([] if road.exact else [number])]
-    return f"({table} {signature} {' '.join(map(str, words))})"

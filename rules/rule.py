@@ -18,6 +18,7 @@ round mode, ...) are variables or constants too, in the order of :func:`tilegg.r
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -114,6 +115,8 @@ Phase = Literal["normalise", "lower", "compose"]
 class Rule:
     """One declared rule; ``number`` is its provenance code, ``bound`` belongs to the contract "bounded".
 
+    ``file``: the module that declares it, without its package.
+
     ``apart``: the operands of the left side's root must be different values. Of equal ones it is the value itself,
     which other rules say; each round this one would join every two ways to make it to a further way.
     """
@@ -128,6 +131,7 @@ class Rule:
     number: int
     bound: Bound | None = None
     apart: bool = False
+    file: str = ""
 
     @property
     def equation(self) -> str:
@@ -166,7 +170,8 @@ def rule(
     loose = [v.name for v in variables(rhs) if v not in known]
     if loose:
         raise ValueError(f"rule {name}: {', '.join(loose)} not bound on the left")
-    made = Rule(name, lhs, rhs, tuple(when), contract, reason, phase, len(RULES) + 1, bound, apart)
+    file = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
+    made = Rule(name, lhs, rhs, tuple(when), contract, reason, phase, len(RULES) + 1, bound, apart, file)
     RULES[name] = made
     return made
 
