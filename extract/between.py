@@ -17,6 +17,7 @@ from ..rewrite.host_signals import with_signals
 from ..rewrite.knowledge import Knowledge
 from ..rewrite.region import Region, names_in_types, regions
 from ..rewrite.saturate import Plan, saturate, value_sets
+from ..rewrite.storage import changed, own_tiles
 from ..rewrite.unread import without_unread
 from ..rules.target import Target, load_target
 from ..rules.terms import signature
@@ -187,12 +188,12 @@ def _sum(prices: Iterable[Any]) -> Totals:
 
 def _whole(f: Function, pricer: Pricer) -> Totals:
     """Return what a function costs as written, by its plain lowering."""
-    knowledge, fixed, total = Knowledge(f), names_in_types(f), Totals()
+    knowledge, fixed, alone, total = Knowledge(f), names_in_types(f), own_tiles(f, changed(f)), Totals()
     stack: list[Block] = [f.body]
     while stack:
         block = stack.pop()
         inside: set[int] = set()
-        for region in regions(block, fixed):
+        for region in regions(block, fixed, alone):
             inside.update(region.positions)
             total += plain(region, value_sets(region, knowledge), pricer, keys=False).totals
         for i, s in enumerate(block.statements):
@@ -209,10 +210,10 @@ def _region_of(f: Function, first: str, second: str) -> Region:
         if name not in names:
             raise error("TG003", f"no operation of {f.name} gives a value called {name!r:.80}",
                         hint="name values of one function, or give a file")  # fmt: skip
-    fixed, stack = names_in_types(f), [f.body]
+    fixed, alone, stack = names_in_types(f), own_tiles(f, changed(f)), [f.body]
     while stack:
         block = stack.pop()
-        for region in regions(block, fixed):
+        for region in regions(block, fixed, alone):
             if {first, second} <= {v.name for v in (*region.leaves, *(op.result for op in region.ops))}:
                 return region
         stack += [inner for s in block.statements for inner in inner_blocks(s)]

@@ -43,6 +43,7 @@ from ..rewrite.knowledge import Knowledge
 from ..rewrite.markers import with_markers
 from ..rewrite.region import Region, names_in_types, regions, uses
 from ..rewrite.saturate import Plan, saturate, value_sets
+from ..rewrite.storage import SharedTile, changed, own_tiles, with_copy
 from ..rewrite.unread import without_unread
 from ..rules.target import Target, load_target
 from .baseline import Plain, plain
@@ -55,6 +56,7 @@ from .lowered import FunctionReport, Instruction, Lowered, RegionResult, Totals
 from .memo import SHARED, Memo, Solved, region_key
 from .price import COMPATS, OBJECTIVES, Compat, Level, Objective, Refusal, Scalars, pricer_for
 from .rebuild import Builder, recipe
+from .shared import require_own
 from .weights import chosen_totals, weights
 
 CONTRACTS = ("exact", "faithful", "contracted")
@@ -159,7 +161,13 @@ class _Lowering:
         )  # fmt: skip
 
     def _attempt(self, f: Function, written: frozenset[int]) -> Attempt:
-        return _FunctionLowering(self, f, written).run()
+        copied: set[str] = set()
+        while True:
+            try:
+                return _FunctionLowering(self, f, written, frozenset(copied)).run()
+            except SharedTile as found:
+                f, name = with_copy(f, found.name)
+                copied.add(name)
 
     def timed(self, name: str, work: Callable[[], Any]) -> Any:
         start = time.perf_counter()
@@ -172,18 +180,24 @@ class _Lowering:
 class _FunctionLowering:
     """Lowers one function: statements in order, each region's chosen operations at their old places.
 
-    ``written``: numbers of regions that keep their plain lowering, where that is legal.
+    ``written``: numbers of regions that keep their plain lowering, where that is legal. ``copied``: values that
+    nothing but the copy behind them reads, so that they may share their storage.
     """
 
-    def __init__(self, parent: _Lowering, function: Function, written: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self, parent: _Lowering, function: Function, written: frozenset[int] = frozenset(),
+        copied: frozenset[str] = frozenset(),
+    ) -> None:  # fmt: skip
         self.parent = parent
         self.function = function
-        self.written = written
+        self.written, self.copied = written, copied
         self.remarks: list[Diagnostic] = []
         self._at_level(parent.options.level or ("llvm" if function.name in parent.simt else "arith"))
         self.report = FunctionReport(function.name)
         self.plain = Totals()
         self.fixed = names_in_types(function)
+        self.changed = changed(function)
+        self.alone = own_tiles(function, self.changed)
         self.knowledge = Knowledge(function)
         self.replaced: dict[str, Operand] = {}
         self.owner: dict[str, tuple[Builder, int]] = {}
@@ -204,7 +218,7 @@ class _FunctionLowering:
         self.pricer = pricer_for(self.parent.target, options.contract == "exact", self.scalars)
 
     def block(self, block: Block) -> Block:
-        builders = [self._builder(region) for region in regions(block, self.fixed)]
+        builders = [self._builder(region) for region in regions(block, self.fixed, self.alone)]
         late = _late_leaves(block, builders)
         place = {p: (b, i) for b in builders for i, p in enumerate(b.region.positions)}
         out: list[Statement] = []
@@ -224,6 +238,7 @@ class _FunctionLowering:
     def _builder(self, region: Region) -> Builder:
         number = len(self.report.regions)
         solved = (self._solve_written(region) if number in self.written else None) or self._solve(region)
+        require_own(region, solved.graph, solved.solution, self.changed, self.copied)
         self.report.regions.append(
             RegionResult(solved.graph, solved.problem, solved.solution, region, solved.fallback, self.scalars)
         )

@@ -28,7 +28,7 @@ from ..ir.program import (
 )
 from ..rewrite.knowledge import Knowledge
 from ..rewrite.region import Region, names_in_types, regions
-from ..rewrite.storage import changed
+from ..rewrite.storage import changed, own_tiles
 
 #: What the second function's values are called beside those of the first.
 MARK = "′"
@@ -79,6 +79,7 @@ def paired(a: Function, b: Function, names: dict[str, str]) -> Pairing:
 class _Pairing:
     def __init__(self, a: Function, b: Function) -> None:
         self.fixed_a, self.fixed_b = names_in_types(a), names_in_types(b)
+        self.alone_a, self.alone_b = own_tiles(a, changed(a)), own_tiles(b, changed(b))
         self.same: dict[str, Operand] = {}
         self.joined: list[Joined] = []
         self.pairs: list[tuple[Value, Value]] = []
@@ -94,7 +95,7 @@ class _Pairing:
     # -- statements ----------------------------------------------------------------------------------------
 
     def block(self, a: Block, b: Block) -> None:
-        found_a, found_b = regions(a, self.fixed_a), regions(b, self.fixed_b)
+        found_a, found_b = regions(a, self.fixed_a, self.alone_a), regions(b, self.fixed_b, self.alone_b)
         start = len(self.joined)
         if len(found_a) != len(found_b) and max(len(found_a), len(found_b)) > 1:
             raise _apart(f"{len(found_a)} and {len(found_b)} runs of operations without an effect between them")

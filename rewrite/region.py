@@ -54,14 +54,20 @@ class Region:
     dying: frozenset[str] = frozenset()
 
 
-def regions(block: Block, fixed: frozenset[str]) -> list[Region]:
-    """Return the regions of a block; ``fixed`` names scalars that types mention, which must stay."""
+def regions(block: Block, fixed: frozenset[str], alone: frozenset[str] = frozenset()) -> list[Region]:
+    """Return the regions of a block; ``fixed`` names scalars that types mention, which must stay.
+
+    Values in ``alone`` get regions of their own: equal values of one region become one (see ``storage.own_tiles``).
+    """
     runs: list[list[int]] = [[]]
     for i, s in enumerate(block.statements):
         if isinstance(s, Op) and encodable(s, fixed):
-            if len(runs[-1]) >= WINDOW:
+            own = s.result.name in alone
+            if len(runs[-1]) >= WINDOW or (own and runs[-1]):
                 runs.append([])
             runs[-1].append(i)
+            if own:
+                runs.append([])
         elif runs[-1] and _is_barrier(s):
             runs.append([])
     if runs == [[]]:

@@ -7,6 +7,8 @@ tile, for its views and for what it is a view of; neither this module nor its us
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import count
 
 from ..ir.op import OPS, Kind
 from ..ir.program import (
@@ -65,6 +67,51 @@ def changed(f: Function) -> frozenset[str]:
     storage = _Storage()
     storage.block(f.body, (), ())
     return storage.all_with(written)
+
+
+def own_tiles(f: Function, names: frozenset[str]) -> frozenset[str]:
+    """Return those of the ``changed`` names whose definition makes a tile: it must be no other value's tile.
+
+    Until it is changed such a tile may equal another one, and must not stand for it.
+    """
+    if not names:
+        return names
+    made = {r.name for s in walk(f.body) if isinstance(s, Op) and s.name not in ALIASES for r in s.results}
+    return names & made
+
+
+class SharedTile(Exception):
+    """A tile that is changed in place would be another value's tile: its definition does nothing."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+def with_copy(f: Function, name: str) -> tuple[Function, str]:
+    """Return a function in which the tile of a name is a copy of what its definition gave, and the name of that."""
+    names = {r.name for s in walk(f.body) for r in getattr(s, "results", ())}
+    before = next(n for k in count() if (n := f"{name}__copied_tmp_v{k}") not in names)
+
+    def copied(s: Statement) -> list[Statement]:
+        match s:
+            case Op() if [r.name for r in s.results] == [name]:
+                made = Value(before, s.result.type)
+                move = Op("tile.move", (made,), {"target_memory": "Vec"}, s.results, s.span)
+                return [replace(s, results=(made,)), move]
+            case For() | Scope():
+                return [replace(s, body=inside(s.body))]
+            case While():
+                return [replace(s, head=inside(s.head), body=inside(s.body))]
+            case If():
+                return [replace(s, then=inside(s.then), orelse=inside(s.orelse))]
+            case _:
+                return [s]
+
+    def inside(block: Block) -> Block:
+        return Block(tuple(new for s in block.statements for new in copied(s)))
+
+    return replace(f, body=inside(f.body)), before
 
 
 class _Storage:
