@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from xdsl.dialects.builtin import BFloat16Type, IntegerType
 from xdsl.ir import Attribute, SSAValue
@@ -112,7 +112,12 @@ class State(Scopes):
         #: Results that are to be produced in a given tile instead of a new one.
         self.places: dict[str, TileRef] = {}
         #: Roots of the storage that has several names.
+        #: Storage with several names: other shapes of the same elements, windows and valid parts, and the copy that had
+        #: to stand for another shape.
         self.aliased: set[object] = set()
+        self.windowed: set[object] = set()
+        self.reshaped: set[object] = set()
+        self.moved: set[object] = set()
         #: Communication contexts by the name of the value, and what was read of each.
         self.contexts: dict[str, SSAValue] = {}
         self.ranks: dict[SSAValue, Any] = {}
@@ -173,9 +178,15 @@ class State(Scopes):
     def derived(
         self, ref: TileRef, form: Form, valid: tuple[Extent, Extent], value: SSAValue,
         upright: bool = False, strided: bool = False,
+        what: Literal["window", "shape", "form"] = "window",
     ) -> TileRef:  # fmt: skip
-        """Return another name for (part of) a tile's storage."""
+        """Return another name for (part of) a tile's storage.
+
+        ``what``: a part, another shape of the same elements, or a form of the tile that the program does not name.
+        """
         self.aliased.add(ref.root)
+        if what != "form":
+            (self.reshaped if what == "shape" else self.windowed).add(ref.root)
         return TileRef(form, valid, value, upright, ref.root, ref.home, True, strided)
 
     # -- views -------------------------------------------------------------------------------------------
@@ -186,7 +197,7 @@ class State(Scopes):
 
     def turned(self, ref: TileRef) -> TileRef:
         """Return a column under its row-major name."""
-        return self.derived(ref, ref.form, ref.valid, self.rows(ref)) if ref.upright else ref
+        return self.derived(ref, ref.form, ref.valid, self.rows(ref), what="form") if ref.upright else ref
 
     def upright(self, ref: TileRef) -> SSAValue:
         """Return the column-major view of a column."""
@@ -224,7 +235,7 @@ class State(Scopes):
         """Return a tile under a type in which all of it is valid."""
         full = (ref.form.rows, ref.form.cols)
         value = self.reshape(self.rows(ref), buffer_type(ref.form, full))
-        return self.derived(ref, ref.form, full, value)
+        return self.derived(ref, ref.form, full, value, what="form")
 
     def evened(self, ref: TileRef) -> TileRef:
         """Return a tile under a type with an even number of valid columns."""
@@ -233,7 +244,8 @@ class State(Scopes):
         if buffer_type(ref.form, valid) == buffer_type(ref.form, ref.valid):
             return ref
         ref = self.compact(ref)
-        return self.derived(ref, ref.form, valid, self.reshape(self.rows(ref), buffer_type(ref.form, valid)))
+        value = self.reshape(self.rows(ref), buffer_type(ref.form, valid))
+        return self.derived(ref, ref.form, valid, value, what="form")
 
     def retyped(self, value: SSAValue, dtype: str) -> SSAValue:
         """Return a tile under another element type of the same width (assembly spelling)."""
@@ -263,11 +275,17 @@ class State(Scopes):
         return self.b.made(SubviewOp, operands, (type_,), properties).results[0]
 
     def own(self, o: Operand) -> TileRef:
-        """Return a tile that may be written: where its storage has other names, a copy takes its place."""
+        """Return a tile that may be written: what the program takes to be another tile must not change with it.
+
+        Other shapes of the tile change, windows of it do not: where there are any, a copy takes its place.
+        """
         ref = self.tile(o)
-        if ref.root not in self.aliased:
+        if ref.root in self.moved:
+            self.fail(f"{o.name!r} is written, but stands for a copy of the tile whose shape it changes",  # type: ignore[union-attr]
+                      hint="write the element before the tile is reshaped")  # fmt: skip
+        if ref.root not in self.windowed:
             return ref
-        if ref.home is not self.frame:
+        if ref.home is not self.frame or ref.root in self.reshaped:
             self.fail(f"{o.name!r} is written while other tiles share its storage",  # type: ignore[union-attr]
                       hint="write the element before the tile is sliced or reshaped")  # fmt: skip
         ref = self.tiles[o.name] = self.copied(self.compact(ref))  # type: ignore[union-attr]

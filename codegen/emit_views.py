@@ -46,7 +46,8 @@ def reinterpret(state: State, s: Op) -> None:
 
 def reshape(state: State, s: Op) -> None:
     """``tile.reshape``: the same bytes where both shapes lie in memory without gaps, copies around it elsewhere."""
-    ref, form = state.compact(state.tile(s.operands[0])), state.plan[s.result.name]
+    given, form = state.tile(s.operands[0]), state.plan[s.result.name]
+    ref = state.compact(given)
     valid = state.valid_of(cast(TileType, s.result.type), form)
     source, target = tight(ref.form), tight(form)
     if not (source.contiguous and target.contiguous):
@@ -67,8 +68,10 @@ def reshape(state: State, s: Op) -> None:
     if have != target.rows * target.cols:
         state.fail(f"the reshape to {s.result.type} would need padding the tile does not have")
     value = state.reshape(ref.value, buffer_type(target, valid))
-    made = state.derived(ref, target, valid, value)
-    state.tiles[s.result.name] = made if target.cols == form.cols else state.copied(made, form)
+    made = state.derived(ref, target, valid, value, what="shape")
+    made = state.tiles[s.result.name] = made if target.cols == form.cols else state.copied(made, form)
+    if made.root is not given.root:
+        state.moved.add(made.root)
 
 
 def tight(form: Form) -> Form:

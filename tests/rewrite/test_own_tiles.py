@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tilegg import emit, lower, parse
+from tilegg import TileggError, emit, lower, parse
 from tilegg.ir.equivalence import equivalent
 from tilegg.ir.program import Op, walk
 
@@ -45,3 +45,20 @@ def test_a_changed_tile_is_its_own(case: str, arch: str) -> None:
     assert len(made) == copies
     if "view" not in case:
         assert emit(lowered, arch).count("pto.tmov") == copies
+
+
+def test_an_element_written_through_another_shape_changes_the_tile() -> None:
+    """Both names are one tile in assembly, too: nothing is copied."""
+    lines = ("c = pl.reshape(t, [64, 16])", "pl.tile.write(c, [0, 0], 7.0)", "r = pl.exp(t)",
+             "return pl.store(r, [0, 0], out)")  # fmt: skip
+    text = emit(lower(parse(HEAD + "".join(f"        {line}\n" for line in lines)), "a5"), "a5")
+    assert "pto.tmov" not in text and "pto.tsetval" in text
+
+
+def test_a_window_and_another_shape_beside_a_write_are_refused() -> None:
+    lines = ("c = pl.reshape(t, [64, 16])", "s = pl.slice(t, [16, 32], [0, 32])", "pl.tile.write(c, [0, 0], 7.0)",
+             "r = pl.add(pl.exp(t), pl.concat(s, s))", "return pl.store(r, [0, 0], out)")  # fmt: skip
+    program = parse(HEAD + "".join(
+        f"        {line}\n" for line in lines).replace("pl.concat", "pl.tile.concat"))  # fmt: skip
+    with pytest.raises(TileggError, match="is written while other tiles share its storage"):
+        emit(lower(program, "a5"), "a5")
