@@ -31,7 +31,8 @@ from .base import (
     types_text,
 )
 from .conditions import fail
-from .types import TileBufType, _TextType
+from .elements import spell
+from .types import DYNAMIC, TileBufType, _TextType
 from .words import WORD_ATTRS
 
 if TYPE_CHECKING:
@@ -91,6 +92,14 @@ class SparseOp(PtoOp):
         return ins_found, outs_found, properties | more, attributes
 
 
+def _check_columns(value: SSAValue, what: str) -> None:
+    """Fail where the rows of a tile are longer than what is valid of them."""
+    assert isinstance(value.type, TileBufType)
+    spec = value.type.data
+    if spec.valid_cols not in (DYNAMIC, spec.cols):
+        fail(f"all columns of {what} must be valid, but {spec.valid_cols} of {spec.cols} are")
+
+
 @op_definition
 class TgatherOp(SparseOp):
     """``pto.tgather``: by index, by mask pattern, or the indices of elements that compare with a scalar."""
@@ -135,11 +144,20 @@ class TgatherOp(SparseOp):
         if sum(map(bool, forms)) != 1:
             fail("exactly one of indices, a compared value with cdst, and maskPattern is needed")
         _check_axis(self)
+        if not cdst:
+            _check_columns(self._operands[1], "dst")
+        if indices:
+            _check_columns(self.sides()[0][1], "indices")
 
     def verify_arch(self, arch: str) -> None:
         _, _, _, indices, tmp, _ = segment_sizes(self)
-        if arch == "a2a3" and indices and not tmp:
+        if arch != "a2a3" or not indices:
+            return
+        if not tmp:
             fail("the index form needs a tmp operand on a2/a3")
+        index = self.sides()[0][1].type
+        if isinstance(index, TileBufType) and spell(index.element) != "i32":
+            fail("indices are i32 on a2/a3")
 
 
 @op_definition
