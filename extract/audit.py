@@ -20,7 +20,7 @@ from ..ir.diagnostics import TileggError
 from ..ir.dtypes import DType
 from ..ir.inputs import Drawer, assumed_domains, dtypes_of
 from ..ir.interp import execute
-from ..ir.program import Block, For, Function, If, Op, Program, Scope, Statement, While, walk
+from ..ir.program import Block, Function, Op, Program, Statement, walk, with_blocks
 from ..ir.rounding import effective
 from ..rules.target import Target, load_target
 from .faithful import exact_form
@@ -146,16 +146,9 @@ def _acting_block(block: Block, target: Target) -> Block:
 
 
 def _acting(s: Statement, target: Target) -> Statement:
-    match s:
-        case Op() if s.name == "tile.cast":
-            return _acting_cast(s, target)
-        case For() | Scope():
-            return replace(s, body=_acting_block(s.body, target))
-        case While():
-            return replace(s, head=_acting_block(s.head, target), body=_acting_block(s.body, target))
-        case If():
-            return replace(s, then=_acting_block(s.then, target), orelse=_acting_block(s.orelse, target))
-    return s
+    if isinstance(s, Op):
+        return _acting_cast(s, target) if s.name == "tile.cast" else s
+    return with_blocks(s, lambda block: _acting_block(block, target))
 
 
 def _edge(op: Op, target: Target) -> Any:

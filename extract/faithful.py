@@ -15,7 +15,7 @@ from typing import Any
 from ..ir.diagnostics import Span
 from ..ir.dtypes import DType
 from ..ir.op import OPS
-from ..ir.program import Block, For, If, Op, Operand, Program, Scope, Statement, Value, While, walk
+from ..ir.program import Block, Op, Operand, Program, Statement, Value, walk, with_blocks
 from ..rewrite.graph import Node
 from ..rules.paths import Road
 from ..rules.paths_rank import describe
@@ -217,14 +217,4 @@ def _replaced(block: Block, new: dict[int, Op]) -> Block:
 
 
 def _statement(s: Statement, new: dict[int, Op]) -> Statement:
-    match s:
-        case Op():
-            return new.get(id(s), s)
-        case For() | Scope():
-            return replace(s, body=_replaced(s.body, new))
-        case While():
-            return replace(s, head=_replaced(s.head, new), body=_replaced(s.body, new))
-        case If():
-            return replace(s, then=_replaced(s.then, new), orelse=_replaced(s.orelse, new))
-        case _:
-            return s
+    return new.get(id(s), s) if isinstance(s, Op) else with_blocks(s, lambda block: _replaced(block, new))

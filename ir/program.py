@@ -5,8 +5,8 @@ Equality is structural and ignores source spans, so ``parse(print(p)) == p`` can
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -253,6 +253,19 @@ def inner_blocks(s: Statement) -> tuple[Block, ...]:
             return (s.then, s.orelse)
         case _:
             return ()
+
+
+def with_blocks(s: Statement, inside: Callable[[Block], Block]) -> Statement:
+    """Return the statement with ``inside`` applied to each block nested directly in it, in program order."""
+    match s:
+        case For() | Scope():
+            return replace(s, body=inside(s.body))
+        case While():
+            return replace(s, head=inside(s.head), body=inside(s.body))
+        case If():
+            return replace(s, then=inside(s.then), orelse=inside(s.orelse))
+        case _:
+            return s
 
 
 def flat_operands(operands: tuple[Operand, ...]) -> Iterator[Value | Const | Verbatim]:

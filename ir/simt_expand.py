@@ -7,7 +7,18 @@ from dataclasses import replace
 
 from .dtypes import INT32
 from .ops.simt_collectives import COMBINES
-from .program import Block, Const, For, Function, If, Op, Operand, Program, Scope, Statement, Value, While, walk
+from .program import (
+    Block,
+    Const,
+    Function,
+    Op,
+    Operand,
+    Program,
+    Statement,
+    Value,
+    walk,
+    with_blocks,
+)
 
 
 def expand_collectives(program: Program) -> Program:
@@ -30,17 +41,10 @@ class _Expansion:
         return Block(tuple(new for s in block.statements for new in self.statement(s)))
 
     def statement(self, s: Statement) -> Iterator[Statement]:
-        match s:
-            case Op() if s.name in COMBINES and s.results:
-                yield from self.expanded(s)
-            case For() | Scope():
-                yield replace(s, body=self.block(s.body))
-            case While():
-                yield replace(s, head=self.block(s.head), body=self.block(s.body))
-            case If():
-                yield replace(s, then=self.block(s.then), orelse=self.block(s.orelse))
-            case _:
-                yield s
+        if isinstance(s, Op) and s.name in COMBINES and s.results:
+            yield from self.expanded(s)
+        else:
+            yield with_blocks(s, self.block)
 
     def expanded(self, s: Op) -> Iterator[Statement]:
         """Yield a shuffle and a combination for each halving of the group."""

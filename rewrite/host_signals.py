@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..ir.dtypes import INT32
 from ..ir.levels import HOST, level_of
-from ..ir.program import Block, For, Function, If, Op, Program, Scope, Statement, Value, While, walk
+from ..ir.program import Block, Function, Op, Program, Statement, Value, walk, with_blocks
 from .names import names_of
 
 if TYPE_CHECKING:
@@ -52,22 +52,14 @@ def _with(s: Statement, taken: set[str], made: list[Statement]) -> Statement:
     def inside(block: Block) -> Block:
         return Block(tuple(_with(x, taken, made) for x in block))
 
-    match s:
-        case Op() if _missing(s):
-            from ..rules.collectives import Context, Steps
+    if not isinstance(s, Op) or not _missing(s):
+        return with_blocks(s, inside)
+    from ..rules.collectives import Context, Steps
 
-            steps = Steps(s, taken, Context())
-            signal = _window(steps, int(s.attrs.get("core_num", 1)))
-            made += steps.statements()
-            return replace(s, operands=(s.operands[0], signal))
-        case For() | Scope():
-            return replace(s, body=inside(s.body))
-        case While():
-            return replace(s, head=inside(s.head), body=inside(s.body))
-        case If():
-            return replace(s, then=inside(s.then), orelse=inside(s.orelse))
-        case _:
-            return s
+    steps = Steps(s, taken, Context())
+    signal = _window(steps, int(s.attrs.get("core_num", 1)))
+    made += steps.statements()
+    return replace(s, operands=(s.operands[0], signal))
 
 
 def _window(steps: Steps, cores: int) -> Value:

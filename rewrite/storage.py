@@ -26,6 +26,7 @@ from ..ir.program import (
     Yield,
     flat_operands,
     walk,
+    with_blocks,
 )
 from ..ir.types import OpaqueType, TileType, TupleType
 
@@ -94,19 +95,11 @@ def with_copy(f: Function, name: str) -> tuple[Function, str]:
     before = next(n for k in count() if (n := f"{name}__copied_tmp_v{k}") not in names)
 
     def copied(s: Statement) -> list[Statement]:
-        match s:
-            case Op() if [r.name for r in s.results] == [name]:
-                made = Value(before, s.result.type)
-                move = Op("tile.move", (made,), {"target_memory": "Vec"}, s.results, s.span)
-                return [replace(s, results=(made,)), move]
-            case For() | Scope():
-                return [replace(s, body=inside(s.body))]
-            case While():
-                return [replace(s, head=inside(s.head), body=inside(s.body))]
-            case If():
-                return [replace(s, then=inside(s.then), orelse=inside(s.orelse))]
-            case _:
-                return [s]
+        if not isinstance(s, Op) or [r.name for r in s.results] != [name]:
+            return [with_blocks(s, inside)]
+        made = Value(before, s.result.type)
+        move = Op("tile.move", (made,), {"target_memory": "Vec"}, s.results, s.span)
+        return [replace(s, results=(made,)), move]
 
     def inside(block: Block) -> Block:
         return Block(tuple(new for s in block.statements for new in copied(s)))

@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.program import Block, Const, For, Function, If, Op, Operand, Program, Scope, Statement, Value, While, walk
+from ..ir.program import (
+    Block,
+    Const,
+    Function,
+    Op,
+    Operand,
+    Program,
+    Statement,
+    Value,
+    walk,
+    with_blocks,
+)
 from .region import own_uses
 
 _SHAPED = frozenset({"tile.row_expand", "tile.col_expand", "tile.expands"})
@@ -50,17 +61,9 @@ def _block(block: Block, unread: set[str]) -> Block:
 
 
 def _statement(s: Statement, unread: set[str]) -> Statement:
-    match s:
-        case Op():
-            return _created(s) if s.results and s.result.name in unread else s
-        case For() | Scope():
-            return replace(s, body=_block(s.body, unread))
-        case While():
-            return replace(s, head=_block(s.head, unread), body=_block(s.body, unread))
-        case If():
-            return replace(s, then=_block(s.then, unread), orelse=_block(s.orelse, unread))
-        case _:
-            return s
+    if isinstance(s, Op):
+        return _created(s) if s.results and s.result.name in unread else s
+    return with_blocks(s, lambda block: _block(block, unread))
 
 
 def _created(s: Op) -> Op:
