@@ -188,7 +188,8 @@ def _sum(prices: Iterable[Any]) -> Totals:
 
 def _whole(f: Function, pricer: Pricer) -> Totals:
     """Return what a function costs as written, by its plain lowering."""
-    knowledge, fixed, alone, total = Knowledge(f), names_in_types(f), own_tiles(f, changed(f)), Totals()
+    knowledge, fixed, total = Knowledge(f), names_in_types(f), Totals()
+    alone = own_tiles(f, knowledge.ops.changed)
     stack: list[Block] = [f.body]
     while stack:
         block = stack.pop()

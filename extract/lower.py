@@ -43,7 +43,7 @@ from ..rewrite.knowledge import Knowledge
 from ..rewrite.markers import with_markers
 from ..rewrite.region import Region, names_in_types, regions, uses
 from ..rewrite.saturate import Plan, saturate, value_sets
-from ..rewrite.storage import SharedTile, changed, own_tiles, with_copy
+from ..rewrite.storage import SharedTile, own_tiles, with_copy
 from ..rewrite.unread import without_unread
 from ..rules.target import Target, load_target
 from .baseline import Plain, plain
@@ -196,9 +196,9 @@ class _FunctionLowering:
         self.report = FunctionReport(function.name)
         self.plain = Totals()
         self.fixed = names_in_types(function)
-        self.changed = changed(function)
-        self.alone = own_tiles(function, self.changed)
         self.knowledge = Knowledge(function)
+        self.changed = self.knowledge.ops.changed
+        self.alone = own_tiles(function, self.changed)
         self.replaced: dict[str, Operand] = {}
         self.owner: dict[str, tuple[Builder, int]] = {}
         self._taken: set[str] = set()

@@ -129,10 +129,13 @@ class Engine:
         self._load(emptying_rules(shapes))
 
     def _load(self, statements: Sequence[str]) -> None:
-        self._frozen = None
         for start in range(0, len(statements), PIECE):
-            text = "\n".join(statements[start : start + PIECE])
-            self._egraph.run_program(*self._egraph.parse_program(text))
+            self._do(self._egraph.parse_program("\n".join(statements[start : start + PIECE])))
+
+    def _do(self, commands: Sequence[Any]) -> Any:
+        """Run commands that may change the tables."""
+        self._frozen = None
+        return self._egraph.run_program(*commands)
 
     def declare(self, names: Iterable[str], without: frozenset[str] = frozenset()) -> None:
         """Make operations available, and until the next reset the rules that can match terms of them.
@@ -165,7 +168,7 @@ class Engine:
 
     def _run(self, rules: Iterable[Rule]) -> None:
         for r in rules:
-            self._egraph.run_program(*self._parsed(r))
+            self._do(self._parsed(r))
             self._loaded.add(r.name)
 
     def active(self) -> list[Rule]:
@@ -202,7 +205,6 @@ class Engine:
 
         Rows that no rule asks for are left out.
         """
-        self._frozen = None
         asked = [r for r in rows if r[1:-1].partition(" ")[0] in self._facts or r.startswith("(road")]
         if self._file is None:
             self._load([*terms, *asked])
@@ -210,7 +212,7 @@ class Engine:
         alone, together, met = self._movers.divide([*terms, *asked])
         self._load(alone)
         if together:
-            self._egraph.run_program(*self._move(self._file.write(together), frozenset(met)))
+            self._do(self._move(self._file.write(together), frozenset(met)))
 
     def _move(self, path: str, numbers: frozenset[int]) -> list[Any]:
         """Return the commands that read rows from a file and move those under the numbers: other rules cost time."""
@@ -223,11 +225,10 @@ class Engine:
 
     def run(self, phase: str, budget: Budget) -> Outcome:
         """Apply one phase's rules until nothing changes or the budget is used up."""
-        self._frozen = None
         rounds, size = FIRST_ROUNDS, 0
         command = self._schedule(phase, FIRST_ROUNDS)
         while True:
-            (output,) = self._egraph.run_program(*command)
+            (output,) = self._do(command)
             # Of the rounds of one command the last tells: each of them looks only at what the one before changed.
             last: Any = getattr(output, "report").iterations[-1]  # noqa: B009  (a union type in the stubs)
             if not last.rule_set_report.changed:
@@ -293,7 +294,6 @@ class Engine:
 
     def reset(self) -> None:
         """Empty the tables. After many regions the e-graph is made anew, for its numbers of e-classes only grow."""
-        self._frozen = None
         self._uses += 1
         self._active.clear()
         self._classes.clear()
@@ -302,7 +302,7 @@ class Engine:
         if self._uses >= RENEWED:
             self._fresh()
         else:
-            self._egraph.run_program(*self._empty)
+            self._do(self._empty)
 
 
 class _Read(dict[Any, int]):

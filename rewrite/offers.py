@@ -56,7 +56,10 @@ def offered_roads(
 
     ``sets``: the value sets of the region's values, by number. ``laid``: the rows about tiles that stand as one row.
     """
-    asked = [*_written(eng, sets, exact_only), *_made(eng, region)]
+    rows = eng.rows(_CAST_TABLES)
+    values = class_of_values(rows)
+    casts = rows.get("tile_cast", [])
+    asked = [*_written(casts, values, sets, exact_only), *_made(casts, values, region, eng)]
     lines = frozenset(
         tuple(map(int, words[1:4])) for row in laid if (words := row[1:-1].split(" "))[0] == "laid_cast"
     )
@@ -64,32 +67,34 @@ def offered_roads(
     return [(_row(a, road), road) for a, some in unbeaten(target, found, lines) for road in some]
 
 
-def _written(eng: Engine, sets: Mapping[int, ValueSet], exact_only: bool) -> list[Asked]:
-    """Return the casts of values of the program, by number of the value."""
-    rows = eng.rows(_CAST_TABLES)
+def _written(
+    rows: Sequence[tuple[int, ...]], values: Mapping[int, int], sets: Mapping[int, ValueSet], exact_only: bool
+) -> list[Asked]:
+    """Return the casts of values of the program, by number of the value; ``values``: their classes."""
     name_of: dict[int, int] = {}
     best: dict[int, ValueSet] = {}
-    for i, c in class_of_values(rows).items():
+    for i, c in values.items():
         name_of.setdefault(c, i)
         if i in sets and (c not in best or smaller(sets[i], best[c])):
             best[c] = sets[i]
     # The numbers of the requests must not depend on interned codes such as the shape's.
     casts = {
         (name_of[x], src, dst, mode, sat): (x, best.get(x) or valueset.of_dtype(CODE_DTYPES[src]), shape, out)
-        for dst, shape, src, mode, sat, _, x, out in rows.get("tile_cast", [])
+        for dst, shape, src, mode, sat, _, x, out in rows
         if x in name_of and src != dst
     }
     return [
-        Asked(f"(val {i})", x, values, tuple(codes), shape, out, number, exact_only)
-        for number, ((i, *codes), (x, values, shape, out)) in enumerate(sorted(casts.items(), key=lambda c: c[0]), 1)
+        Asked(f"(val {i})", x, arriving, tuple(codes), shape, out, number, exact_only)
+        for number, ((i, *codes), (x, arriving, shape, out)) in enumerate(sorted(casts.items(), key=lambda c: c[0]), 1)
     ]
 
 
-def _made(eng: Engine, region: Region) -> list[Asked]:
+def _made(
+    rows: Sequence[tuple[int, ...]], values: Mapping[int, int], region: Region, eng: Engine
+) -> list[Asked]:
     """Return the casts of what rules made."""
-    rows = eng.rows(_CAST_TABLES)
-    values = set(class_of_values(rows).values())
-    made = [row for row in rows.get("tile_cast", []) if row[6] not in values and row[0] != row[2]]
+    written = set(values.values())
+    made = [row for row in rows if row[6] not in written and row[0] != row[2]]
     names = Names(region, eng.rows()) if made else None
     out: list[Asked] = []
     for dst, shape, src, mode, sat, _, x, result in made:
@@ -151,7 +156,7 @@ def _hop_cycles(
 
 
 def unbeaten(
-    target: Target, found: Sequence[tuple[Asked, list[Road]]], laid: Laid = frozenset()
+    target: Target, found: Sequence[tuple[Asked, list[Road]]], laid: Laid
 ) -> list[tuple[Asked, list[Road]]]:
     """Leave out chains that cost no less than an exact one, even if all that they can share were free.
 
@@ -237,19 +242,20 @@ class _Ways:
     def __init__(self, found: Sequence[tuple[Asked, list[Road]]]) -> None:
         self._given = {(i, j): (a, road) for i, (a, some) in enumerate(found) for j, road in enumerate(some)}
         self._whole: dict[tuple[int, tuple[Step, ...]], Place] = {}
+        steps = {place: steps_of(a.values, road) for place, (a, road) in self._given.items()}
         for place, (a, road) in self._given.items():
             if road.exact:
-                self._whole.setdefault((a.source, steps_of(a.values, road)), place)
+                self._whole.setdefault((a.source, steps[place]), place)
         self._first: dict[tuple[object, ...], Hop] = {}
-        self.chains = {place: self._cut(a, road) for place, (a, road) in self._given.items()}
+        self.chains = {place: self._cut(a, road, steps[place]) for place, (a, road) in self._given.items()}
         self._leads: dict[tuple[object, ...], set[int]] = {}
         for chain in self.chains.values():
             for count in range(1, len(chain.steps) + 1):
                 self._leads.setdefault((chain.start, *chain.steps[:count]), set()).add(chain.asked.result)
 
-    def _cut(self, asked: Asked, road: Road) -> _Chain:
+    def _cut(self, asked: Asked, road: Road, steps: tuple[Step, ...]) -> _Chain:
         """Cut a chain and take for its beginning, word for word, what others begin with: terms are shared by word."""
-        start, steps, passed = asked.source, steps_of(asked.values, road), list[Place]()
+        start, passed = asked.source, list[Place]()
         while (place := self._pass(start, steps, asked.result)) is not None:
             other, way = self._given[place]
             start, steps = other.result, steps[len(way.hops) :]
