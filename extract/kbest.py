@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..ir.types import TileType
 from ..rewrite.graph import ABSENT, LEAF, LITERAL, Graph, Node
@@ -18,6 +18,7 @@ from .chains import Chain, chain, conversion, emitted_values, is_cast, offered, 
 from .dag import Choice, Problem, Solution, reachable, solve
 from .lowered import FunctionReport, Instruction, Lowered, RegionResult, Totals
 from .price import Price, Pricer, Refusal, pricer_for
+from .remarks import chain_cycles
 from .weights import chosen_totals
 
 # -- forcing -----------------------------------------------------------------------------------------------
@@ -255,13 +256,12 @@ class _Alternatives:
         shape = here.nodes[-1].type
         if not isinstance(shape, TileType) or any(hop.composed for hop in road.hops):
             return None
-        tiles = [replace(shape, dtype=dtype) for dtype in road.stops]
-        other = [self.pricer.hop(a, b, hop.mode, hop.saturation) for a, b, hop in zip(tiles, tiles[1:], road.hops)]
-        if any(isinstance(price, Refusal) for price in (*own, *other)):
+        prices = [price for price in own if isinstance(price, Price)]
+        if len(prices) < len(own):
             return None
-        mine, theirs = (sum(p.cycles for p in prices if isinstance(p, Price)) for prices in (own, other))
-        inexact = int(not road.exact) - sum(p.inexact for p in own if isinstance(p, Price))
-        return Totals(len(other) - len(own), theirs - mine, inexact)
+        cycles = chain_cycles(self.pricer, road, shape) - sum(p.cycles for p in prices)
+        inexact = int(not road.exact) - sum(p.inexact for p in prices)
+        return Totals(len(road.hops) - len(own), cycles, inexact)
 
     def not_admitted(self) -> list[Alternative]:
         """Return the chains that the contract keeps out of the e-graph."""

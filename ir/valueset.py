@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any
 
 from .dtypes import DType
+from .exact import rounded
 
 Real = int | float
 _WIDE = 1 << 12  # more significand bits than any dtype has
@@ -50,6 +51,12 @@ class ValueSet:
     def minus_inf(self) -> bool:
         """True when the negative infinity can occur."""
         return self.inf and self.sign <= 0
+
+    @property
+    def specials(self) -> list[float]:
+        """NaN, the infinities and -0, those that can occur."""
+        found = [math.nan] * self.nan + [math.inf] * self.plus_inf + [-math.inf] * self.minus_inf
+        return found + [-0.0] * self.negative_zero
 
     @property
     def magnitude(self) -> Real:
@@ -233,21 +240,9 @@ def _to_int(values: ValueSet, dtype: DType, mode: str, clamp_on: bool) -> ValueS
 def _integral(x: Real, mode: str, up: bool) -> Real:
     if isinstance(x, int) or math.isinf(x) or x.is_integer():
         return x if isinstance(x, int) or math.isinf(x) else int(x)
-    floor = math.floor(x)
-    fraction = x - floor
-    match mode:
-        case "rint":
-            return round(x)
-        case "round":
-            return floor + 1 if fraction > 0.5 or (fraction == 0.5 and x > 0) else floor
-        case "floor":
-            return floor
-        case "ceil":
-            return floor + 1
-        case "trunc" | "none":
-            return math.trunc(x)
-        case _:
-            return floor + 1 if up else floor
+    if mode == "odd":
+        return rounded(*x.as_integer_ratio(), "ceil" if up else "floor")
+    return rounded(*x.as_integer_ratio(), "trunc" if mode == "none" else mode)
 
 
 def _to_float(values: ValueSet, dtype: DType, mode: str, saturate: bool) -> ValueSet:

@@ -47,7 +47,7 @@ def argued(request: Conversion, chain: Chain, values: ValueSet) -> Verdict | Non
         return _wrapping(request, chain, values)
     if not request.monotone or not ordered(chain):
         return None
-    for value in (*_specials(values), *_ends(request, values)):
+    for value in (*values.specials, *_ends(request, values)):
         if _differs(request, chain, value):
             return _refuted(value) if belongs(value, request.src, values) else None
     small = _small(request, values)
@@ -70,7 +70,7 @@ def _wrapping(request: Conversion, chain: Chain, values: ValueSet) -> Verdict | 
     if values.magnitude < 1 << 62:
         verdict = argued(request._replace(dst=INT64, saturate=True), wide, finite)
     same = verdict is not None and verdict.exact
-    for value in (*_specials(values), *(telling(request, chain) if not same else ())):
+    for value in (*values.specials, *(telling(request, chain) if not same else ())):
         if belongs(value, request.src, values) and _differs(request, chain, value):
             return _refuted(value)
     return Verdict(True, f"{verdict.proof}; both keep the low bits") if same and verdict is not None else None
@@ -84,11 +84,6 @@ def _differs(request: Conversion, chain: Chain, value: Value) -> bool:
     mine, asked = result_of(chain, value), result_of((request,), value)
     assert mine is not None and asked is not None, "single numbers are converted or not by their dtypes"
     return not exact.same(mine, asked)
-
-
-def _specials(values: ValueSet) -> Iterator[float]:
-    yield from [math.nan] * values.nan + [math.inf] * values.plus_inf + [-math.inf] * values.minus_inf
-    yield from [-0.0] * values.negative_zero
 
 
 def belongs(value: Value, src: DType, values: ValueSet) -> bool:
@@ -165,7 +160,7 @@ def _argument(request: Conversion, chain: Chain, values: ValueSet) -> str:
     once = request.dst.is_int and values.grid >= 0
     for c in chain[:-1]:
         if valueset.representable(arriving, c.dst):
-            said = ""
+            said = f"{c.dst.name} holds every arriving value"
         elif once:
             said = _clamps(c, results)
         elif any(not _spares(d, c.dst, values) for d in odd):
@@ -176,9 +171,9 @@ def _argument(request: Conversion, chain: Chain, values: ValueSet) -> str:
             odd.append(c.dst)
         else:
             said = _nested(request, c, values, results)
-        if not said and not valueset.representable(arriving, c.dst):
+        if not said:
             return ""
-        words.append(said or f"{c.dst.name} holds every arriving value")
+        words.append(said)
         arriving = valueset.cast_to(arriving, c.dst, c.mode, c.saturate)
     last = chain[-1]
     as_asked = (last.mode, last.saturate) == (request.mode, request.saturate)

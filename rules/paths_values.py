@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -59,11 +58,9 @@ def listing(src: DType, values: ValueSet) -> Array | None:
 
 def specials(src: DType, values: ValueSet) -> Array:
     """Return the storage array of the set's NaN, infinities and -0."""
-    wanted = [math.nan] * values.nan + [math.inf] * values.plus_inf + [-math.inf] * values.minus_inf
-    wanted += [-0.0] * values.negative_zero
-    if not src.is_float or not wanted:
+    if not src.is_float or not values.specials:
         return np.zeros(0, src.storage)
-    return encode(np.array(wanted), src, "rint")
+    return encode(np.array(values.specials), src, "rint")
 
 
 @dataclass(frozen=True)

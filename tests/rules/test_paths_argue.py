@@ -17,15 +17,12 @@ from tilegg.rules.paths_argue import argued, belongs
 from tilegg.rules.paths_chain import Conversion, Verdict, run
 from tilegg.rules.paths_values import members
 
+from .road_chains import conversions
+
 MODES = ROUND_MODES[1:]
 STOPS = (BF16, FP16, FP8E5M2, INT8, INT16, INT32, FP32)
 NORMED = ValueSet(-127.0001, 127.0001, -149, 24, nan=True, negative_zero=True)
 KERNELS = Path(__file__).parents[2] / "benchmarks" / "corpus"
-
-
-def conversions(dtypes: tuple, modes: tuple[str, ...], saturate: bool) -> tuple[Conversion, ...]:
-    pairs = list(itertools.pairwise(dtypes))
-    return tuple(Conversion(a, b, m, b.is_int or (saturate and b is dtypes[-1])) for (a, b), m in zip(pairs, modes))
 
 
 def narrowed(src, values: ValueSet) -> ValueSet:

@@ -32,6 +32,8 @@ from tilegg.rules.paths_proof import _by_steps, decide
 from tilegg.rules.paths_values import Line, hostile, listing, members
 from tilegg.rules.target import load_target
 
+from .road_chains import conversions
+
 MODES = ROUND_MODES[1:]
 CHAINS = [
     (FP16, FP32, BF16), (FP16, BF16, FP4), (FP16, BF16, HF8), (FP16, INT16, INT8), (FP16, BF16, INT8),
@@ -39,13 +41,6 @@ CHAINS = [
     (INT16, BF16, FP16), (INT16, INT8, FP16), (BF16, FP8E4M3FN, FP4), (INT16, FP16, INT4), (BF16, INT32, UINT16),
 ]  # fmt: skip
 NEVER_EXACT = [(INT16, BF16, FP16), (INT16, INT8, FP16), (BF16, FP8E4M3FN, FP4)]
-
-
-def conversions(dtypes: tuple, modes: tuple[str, ...], saturate: bool) -> tuple[Conversion, ...]:
-    pairs = list(itertools.pairwise(dtypes))
-    return tuple(
-        Conversion(a, b, m, b.is_int or (saturate and b is dtypes[-1])) for (a, b), m in zip(pairs, modes)
-    )
 
 
 @pytest.mark.parametrize("dtypes", CHAINS, ids=lambda c: "-".join(d.name for d in c))
