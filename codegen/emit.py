@@ -9,13 +9,11 @@ nothing: a returned tensor is the parameter it names.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from xdsl.dialects.builtin import StringAttr
 
+from ..ir.collection import no_collection
 from ..ir.diagnostics import Diagnostic, error
 from ..ir.levels import INCORE, level_of
 from ..ir.program import Function, Op, Program, walk
@@ -56,7 +54,7 @@ def emit(
         found = require_clean(getattr(marked, "program", marked), source=source)
         if remarks is not None:
             remarks += found
-    with _without_collection():
+    with no_collection():
         module = build_module(marked, target, remarks)
         if check:
             pto.verify_pto(module)
@@ -66,18 +64,6 @@ def emit(
 def _marked(program: Any) -> Any:
     """Return a program with the markers of memory consistency that it lacks; lowering has added them already."""
     return program if hasattr(program, "program") else with_markers(program)
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Pause the cyclic garbage collector: a module only grows, and walking it again and again costs half the time."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def build_module(

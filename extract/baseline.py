@@ -50,6 +50,10 @@ def plain(region: Region, values: Mapping[int, ValueSet], pricer: Pricer, *, key
     return _Plain(region, values, pricer, keys).build()
 
 
+#: Instructions, cycles, inexact steps, classes of literals, number of classes, whether all is legal.
+_State = tuple[int, float, int, dict[Const | None, int], int, bool]
+
+
 class _Plain:
     def __init__(self, region: Region, values: Mapping[int, ValueSet], pricer: Pricer, keys: bool) -> None:
         self.region = region
@@ -117,25 +121,28 @@ class _Plain:
         found: tuple[tuple[float, int], Rule, dict[Var, int]] | None = None
         for rule in expansions(op.name):
             bound = bind(rule, argument_codes(op), children, self.classes, self.types)
-            cost = None if bound is None else self._tried(rule, bound)
-            if cost is not None and (found is None or cost < found[0]):
-                assert bound is not None
+            if bound is None:
+                continue
+            before = self._state()
+            self.literals, self.legal = dict(self.literals), True
+            made = self._made(rule.rhs, bound, rule.number, {})
+            if self.legal and OPS[op.name].composite:
+                self.legal = before[-1]
+                return made
+            cost = self.cycles - before[1], self.count - before[0]
+            if self.legal and (found is None or cost < found[0]):
                 found = cost, rule, bound
-                if OPS[op.name].composite:
-                    break
+            self._back_to(before)
         return None if found is None else self._made(found[1].rhs, found[2], found[1].number, {})
 
-    def _tried(self, rule: Rule, bound: dict[Var, int]) -> tuple[float, int] | None:
-        """Return the cost of a rule's right side, ``None`` where it is not legal; nothing of it stays."""
-        saved = (self.count, self.cycles, self.inexact, self.legal)
-        size, literals = len(self.classes), self.literals
-        self.literals, self.legal = dict(literals), True
-        self._made(rule.rhs, bound, rule.number, {})
-        cost = (self.cycles - saved[1], self.count - saved[0]) if self.legal else None
+    def _state(self) -> _State:
+        """Return what the totals are, and how many classes there are."""
+        return self.count, self.cycles, self.inexact, self.literals, len(self.classes), self.legal
+
+    def _back_to(self, state: _State) -> None:
+        """Forget the classes made since, and what they cost."""
+        self.count, self.cycles, self.inexact, self.literals, size, self.legal = state
         del self.classes[size:], self.types[size:]
-        self.literals = literals
-        self.count, self.cycles, self.inexact, self.legal = saved
-        return cost
 
     def _made(self, p: Pattern, bound: dict[Var, int], rule: int, made: dict[Term, int]) -> int:
         if isinstance(p, Var):

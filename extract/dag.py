@@ -22,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 #: Passes that look for what can be made before a work list does.
-_PASSES = 10
+_PASSES = 6
 
 Nodes = Sequence[Sequence[tuple[int, tuple[int, ...]] | None]]
 
@@ -31,22 +31,32 @@ def problem(nodes: Nodes, roots: Iterable[int]) -> Problem:
     """Return the pruned problem; ``nodes[c][i]`` is (cost, child classes), ``None`` for an illegal node."""
     wanted = tuple(dict.fromkeys(roots))
     # Nearly always all that is in reach can be made; what cannot be is looked for where that fails.
-    classes = _in_reach(nodes, wanted, None)
-    if _all_derivable(classes):
+    classes, children_first = _in_reach(nodes, wanted, None)
+    if _all_derivable(classes, children_first):
         return Problem(classes, wanted)
     derivable = _derivable(nodes)
     bad = frozenset(r for r in wanted if r not in derivable)
-    return Problem(_in_reach(nodes, wanted, derivable), wanted, bad)
+    return Problem(_in_reach(nodes, wanted, derivable)[0], wanted, bad)
 
 
-def _in_reach(nodes: Nodes, roots: tuple[int, ...], derivable: set[int] | None) -> dict[int, list[Choice]]:
-    """Return the choices of what roots may need, of derivable classes only where these are given."""
+def _in_reach(
+    nodes: Nodes, roots: tuple[int, ...], derivable: set[int] | None
+) -> tuple[dict[int, list[Choice]], list[int]]:
+    """Return the choices of what roots may need, of derivable classes only where these are given.
+
+    Also their classes, each behind those that it needs, but for circles.
+    """
     classes: dict[int, list[Choice]] = {}
+    children_first: list[int] = []
     stack = list(reversed(roots))
     while stack:
         c = stack.pop()
+        if c < 0:
+            children_first.append(~c)
+            continue
         if c in classes or (derivable is not None and c not in derivable):
             continue
+        stack.append(~c)
         choices = classes[c] = []
         for i, node in enumerate(nodes[c]):
             if node is not None:
@@ -55,13 +65,13 @@ def _in_reach(nodes: Nodes, roots: tuple[int, ...], derivable: set[int] | None) 
                     children = tuple(dict.fromkeys(needs)) if len(needs) > 1 else needs
                     choices.append(Choice(cost, children, ((c, i),)))
                     stack += children
-    return classes
+    return classes, children_first
 
 
-def _all_derivable(classes: dict[int, list[Choice]]) -> bool:
+def _all_derivable(classes: dict[int, list[Choice]], children_first: list[int]) -> bool:
     """Whether a few passes find that every class can be made; ``False`` may also mean that they were too few."""
     done: set[int] = set()
-    waiting = list(reversed(classes))
+    waiting = children_first
     for _ in range(_PASSES):
         left = []
         for c in waiting:

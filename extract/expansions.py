@@ -12,7 +12,7 @@ from ..ir.types import TileType, Type
 from ..rewrite.encode import shape_code
 from ..rewrite.graph import LITERAL, Node
 from ..rules.facts import dtype_holds
-from ..rules.rule import RULES, Condition, Rule, Term, Var, variables
+from ..rules.rule import RULES, Condition, Rule, Term, Var
 from ..rules.terms import CODE_DTYPES, DTYPE_CODES
 
 #: Facts that types and literals tell.
@@ -47,7 +47,7 @@ def bind(
         if (bound.setdefault(a, code) if isinstance(a, Var) else a) != code:
             return None
     known = all(_holds(c, bound, classes, types) for c in rule.when)
-    return bound if known and all(v in bound for v in variables(rule.rhs)) else None
+    return bound if known else None
 
 
 def _holds(c: Condition, bound: dict[Var, int], classes: list[list[Node]], types: list[Type]) -> bool:

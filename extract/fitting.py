@@ -41,10 +41,11 @@ def fitted(attempt: Callable[[frozenset[int]], Attempt], target: Target | None) 
     ``attempt`` lowers the function with the regions of the given numbers as written.
     """
     best = attempt(frozenset())
-    if target is None or all_bytes(best.function) <= target.ub_usable_bytes - scratch_of(best.function, target):
+    if target is None:
         return best
-    room = target.ub_usable_bytes
-    if need(best.function, target) <= room:
+    room, scratch = target.ub_usable_bytes, scratch_of(best.function, target)
+    # Most functions fit even if all their tiles were alive at once.
+    if scratch + all_bytes(best.function) <= room or scratch + peak(best.function)[0] <= room:
         return best
     everything = frozenset(range(len(best.report.regions)))
     written = attempt(everything)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from ..ir.collection import no_collection
 from ..ir.diagnostics import Diagnostic, TileggError, error
 from ..ir.domains import SIMT, contexts, domain_problems
 from ..ir.program import (
@@ -109,12 +110,14 @@ def lower(
         raise error("TG040", f"unknown compatibility {compat!r}", hint=f"one of {', '.join(COMPATS)}")
     options = Options(objective, contract, exact, time_limit, budget, after, memo, None, compat)
     target = load_target(arch) if arch else None
-    return _Lowering(program, target, options).run()
+    with no_collection():
+        return _Lowering(program, target, options).run()
 
 
 def lower_for(program: Program, target: Target, contract: str) -> Lowered:
     """Return :func:`lower`'s result for a target at hand, one that no file describes; nothing is remembered."""
-    return _Lowering(program, target, Options(contract=contract, memo=None)).run()
+    with no_collection():
+        return _Lowering(program, target, Options(contract=contract, memo=None)).run()
 
 
 class _Lowering:

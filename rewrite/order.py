@@ -48,20 +48,26 @@ def _tied(found: Nodes, place: Mapping[int, int]) -> bool:
 
 
 def _colours(given: Mapping[int, int], nodes: Mapping[int, Nodes]) -> dict[int, int]:
-    """Return a number for each class but the given ones, by what it and all below it say; equal ones are alike."""
+    """Return a number for each class but the given ones, by what it and all below it say; equal ones are alike.
+
+    Classes of one number are told apart round by round; how many classes come before them is their number.
+    """
     others = {c: found for c, found in nodes.items() if c not in given}
-    contents = sorted({content for found in others.values() for content, _ in found})
-    rank = {content: i for i, content in enumerate(contents)}
+    rank = {content: i for i, content in enumerate(sorted({n[0] for found in others.values() for n in found}))}
     plain = {c: [(rank[content], children) for content, children in found] for c, found in others.items()}
-    colour = {**{c: -1 - place for c, place in given.items()}, **dict.fromkeys(plain, 0)}
-    count = 0
+    colour = {**{c: -1 - place for c, place in given.items()}, **dict.fromkeys(others, 0)}
+    alike = {0: list(others)}
     while True:
-        signs = {
-            c: (colour[c], *sorted([(number, *[colour.get(k, 0) for k in children]) for number, children in found]))
-            for c, found in plain.items()
-        }
-        ranks = {sign: i for i, sign in enumerate(sorted(set(signs.values())))}
-        colour.update((c, ranks[sign]) for c, sign in signs.items())
-        if len(ranks) == count:
+        apart: dict[int, list[int]] = {}
+        for start, members in alike.items():
+            signs: dict[tuple[tuple[int, ...], ...], list[int]] = {}
+            for c in members:
+                said = [(number, *[colour.get(k, 0) for k in children]) for number, children in plain[c]]
+                signs.setdefault(tuple(sorted(said) if len(said) > 1 else said), []).append(c)
+            for sign in sorted(signs):
+                apart[start] = signs[sign]
+                start += len(signs[sign])
+        if len(apart) == len(alike):
             return colour
-        count = len(ranks)
+        colour.update((c, start) for start, members in apart.items() for c in members)
+        alike = {start: members for start, members in apart.items() if len(members) > 1}

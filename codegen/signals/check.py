@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 
+from ...ir.collection import no_collection
 from ...ir.deferred import MAX_CONDITIONS, deferred_problems, started_late
 from ...ir.diagnostics import Diagnostic, TileggError
 from ...ir.levels import HOST, level_of
@@ -111,18 +110,6 @@ def _size(name: str, value: int, ranks: int) -> str:
     return f"{name} = {value}" if value % ranks else f"{name} = {value // ranks} per rank"
 
 
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Pause the cyclic garbage collector: a trace only grows, and walking it again and again costs a quarter."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
-
-
 def _settings(
     program: Program, f: Function, n: int, dims: Mapping[str, int], marks: frozenset[str], calls: int
 ) -> Iterator[Setting]:
@@ -185,7 +172,7 @@ class _Check:
             message = "a task that a deferred wait holds back does not start in the order of the text"
             return [self._unchecked(Diagnostic("TG074", message, held.span))]
         try:
-            with _without_collection():
+            with no_collection():
                 return list(self._of(unroll(self.program, self.setting, budget=self.budget)))
         except TileggError as problem:
             self.full = problem.diagnostics[0].code == "TG026"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
+from ..collection import no_collection
 from ..diagnostics import Diagnostic, TileggError, error
 from ..infer import merge_types, type_of
 from ..program import Function, Program, Return, walk
@@ -33,7 +32,8 @@ def parse(text: str | bytes, file: str = "<text>") -> Program:
 
 def parse_with_remarks(text: str | bytes, file: str = "<text>") -> tuple[Program, list[Diagnostic]]:
     """Return the program and the warnings and remarks on it (TG002, TG015, TG016, TG018)."""
-    with _no_collection():
+    # A syntax tree has no cycles.
+    with no_collection():
         reading = _Reading(Source(_decoded(text, file), file))
         try:
             return reading.read()
@@ -49,18 +49,6 @@ def _decoded(text: str | bytes, file: str) -> str:
         return text.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         raise error("TG013", f"{file} is not UTF-8 text", reason=str(problem)) from None
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Switch cyclic garbage collection off: a syntax tree has no cycles, yet collection doubles its cost."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class _Reading:

@@ -8,16 +8,29 @@ import json
 import pytest
 import tilegg
 from tilegg.cli.lower import summary
+from tilegg.extract.expansions import expansions
 from tilegg.extract.explain import explain
 from tilegg.extract.notebook import lowered_html
 from tilegg.extract.report_json import to_json
+from tilegg.ir.op import OPS
 from tilegg.ir.program import Program
+from tilegg.rules.rule import Var, variables
 
 from .test_lower import find_nothing
 
 ORDERS = {"lt": 2, "le": 3, "gt": 4, "ge": 5}
 #: How an order is told by equality: the extreme and the comparison of it with the first operand.
 BY_EQUALITY = {"lt": ("max", 1), "gt": ("min", 1), "le": ("min", 0), "ge": ("max", 0)}
+
+
+def test_operands_codes_and_types_tell_what_an_expansion_stands_for() -> None:
+    for name in OPS:
+        for rule in expansions(name):
+            told = {a for a in (*rule.lhs.args, *rule.lhs.children) if isinstance(a, Var)}
+            for condition in rule.when:
+                assert condition.args[0] in told, rule.name
+                told |= {a for a in condition.args[1:3] if condition.relation == "typed" and isinstance(a, Var)}
+            assert told.issuperset(variables(rule.rhs)), rule.name
 
 
 def kernel(*lines: str, dtype: str = "INT32", out: str = "") -> Program:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 from tilegg.extract.lower import lower
@@ -40,6 +41,19 @@ def test_the_order_does_not_depend_on_rows_and_numbers() -> None:
     assert expected is not None and sorted(expected) == sorted(NODES) and expected[:2] == [0, 1]
     assert expected.index(4) < expected.index(2)  # abs before neg
     assert expected.index(7) < expected.index(6)  # 3 before 5
+
+
+def test_chains_that_differ_at_their_ends_alone_are_told_apart() -> None:
+    length, rnd = 12, random.Random(7)
+    for _ in range(20):
+        first, *rest = rnd.sample(range(100), 2 * length + 1)
+        one, other = rest[:length], rest[length:]
+        shown = {first: [(("add", 1), (one[0],)), (("add", 1), (other[0],))]}
+        for chain, said in ((one, 5), (other, 3)):
+            shown.update({c: [(("exp", 1), (k,))] for c, k in pairwise(chain)})
+            shown[chain[-1]] = [(("lit", said), ())]
+        order = class_order([first], dict(rnd.sample(list(shown.items()), len(shown))))
+        assert order == [first, *(c for pair in zip(other, one) for c in pair)]
 
 
 @pytest.fixture
