@@ -28,6 +28,7 @@ from .interp_frame import (
     assign,
     fetch,
     fetch_one,
+    fetch_own,
 )
 from .interp_io import bind_dims
 from .interp_simt import outside_simt, simt_launch, simt_section
@@ -98,7 +99,7 @@ def _jump(code: Code, s: Jump, yielded: Yield | None) -> Step:
     if yielded is None:
         signal = Jumped(leaves)
         return lambda machine, frame: signal
-    values = fetch(code, yielded.operands, yielded.span)
+    values = fetch_own(code, yielded.operands, yielded.span)
     return lambda machine, frame: Jumped(leaves, values(frame))
 
 
@@ -115,7 +116,7 @@ def _statement(code: Code, s: Statement) -> Step:
         case Scope():
             return _scope(code, s)
         case Yield(operands=operands, span=span):
-            values = fetch(code, operands, span)
+            values = fetch_own(code, operands, span)
             return lambda machine, frame: Yielded(values(frame))
         case Return(operands=operands, span=span):
             results = fetch(code, operands, span)
@@ -294,7 +295,7 @@ def _call(code: Code, s: Op, name: str) -> Step:
 
 
 def _for(code: Code, s: For) -> Step:
-    bounds, inits = fetch(code, s.bounds, s.span), fetch(code, tuple(c.init for c in s.carried), s.span)
+    bounds, inits = fetch(code, s.bounds, s.span), fetch_own(code, tuple(c.init for c in s.carried), s.span)
     var, body = code.slot(s.var.name), compile_block(code, s.body)
     args, results = assign(code, _args(s.carried)), assign(code, s.results)
     current = fetch(code, _args(s.carried), s.span)
@@ -334,7 +335,7 @@ def _args(carried: tuple[Carried, ...]) -> tuple[Value, ...]:
 
 
 def _while(code: Code, s: While) -> Step:
-    inits = fetch(code, tuple(c.init for c in s.carried), s.span)
+    inits = fetch_own(code, tuple(c.init for c in s.carried), s.span)
     head, body = compile_block(code, s.head), compile_block(code, s.body)
     cond = fetch_one(code, s.cond, s.span)
     args, results = assign(code, _args(s.carried)), assign(code, s.results)

@@ -10,6 +10,7 @@ from .diagnostics import Span, error
 from .interp_eval import scalar_rounder
 from .program import Block, Const, Function, Op, Operand, Value, Verbatim
 from .simt_threads import SimtState
+from .tilearray import TileArray
 from .types import ScalarType, TensorType, TileType, Type
 
 Frame = list[Any]
@@ -200,6 +201,18 @@ def fetch(code: Code, operands: tuple[Operand, ...], span: Span | None) -> Fetch
         only = slots[0]
         return lambda frame: (frame[only],)
     return lambda frame: ()
+
+
+def fetch_own(code: Code, operands: tuple[Operand, ...], span: Span | None) -> Fetch:
+    """Return a function that reads operands to be carried or handed on: a tile is copied.
+
+    What a loop carries and what a branch hands on are tiles of their own, as they have buffers of their own in
+    assembly: writing into one changes no other.
+    """
+    values = fetch(code, operands, span)
+    if not any(isinstance(o, Value) and isinstance(o.type, TileType) for o in operands):
+        return values
+    return lambda frame: tuple([v.copy() if isinstance(v, TileArray) else v for v in values(frame)])
 
 
 def fetch_one(code: Code, operand: Operand, span: Span | None) -> Callable[[Frame], Any]:

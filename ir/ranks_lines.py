@@ -15,7 +15,7 @@ from typing import Any
 from .diagnostics import TileggError, error
 from .interp_eval import MEANING_ERRORS
 from .interp_flow import _SPMD, _keep, _located, _statement, compile_block
-from .interp_frame import Code, Fetch, Frame, Jumped, Returned, Step, Yielded, assign, fetch, fetch_one
+from .interp_frame import Code, Fetch, Frame, Jumped, Returned, Step, Yielded, assign, fetch, fetch_one, fetch_own
 from .interp_io import bind_dims
 from .program import (
     Block,
@@ -191,7 +191,7 @@ class _Lines:
         """``leaves``: the statement is a yield right before a jump, which carries its values."""
         match s:
             case Yield(operands=operands, span=span):
-                values = fetch(self.code, operands, span)
+                values = fetch_own(self.code, operands, span)
                 if leaves:
                     self._step(_goes(self._next(), None, around.carry, values))
                 else:
@@ -234,7 +234,7 @@ class _Lines:
 
     def _for(self, s: For) -> None:
         code = self.code
-        bounds, inits = fetch(code, s.bounds, s.span), fetch(code, tuple(c.init for c in s.carried), s.span)
+        bounds, inits = fetch(code, s.bounds, s.span), fetch_own(code, tuple(c.init for c in s.carried), s.span)
         args, carries, span = assign(code, _args(s.carried)), bool(s.carried), s.span
 
         def numbers(frame: Frame) -> range:
@@ -295,7 +295,7 @@ class _Lines:
 
     def _while(self, s: While, around: _Around) -> None:
         code = self.code
-        inits, args = fetch(code, tuple(c.init for c in s.carried), s.span), assign(code, _args(s.carried))
+        inits, args = fetch_own(code, tuple(c.init for c in s.carried), s.span), assign(code, _args(s.carried))
         cond, cost = fetch_one(code, s.cond, s.span), len(s.head.statements) + len(s.body.statements) + 2
         if s.carried:
             self._step(lambda machine, frame: args(frame, inits(frame)))

@@ -22,7 +22,7 @@ class TileArray:
     """A tile's elements: ``data`` in the physical shape, of which ``valid`` leading elements per axis count.
 
     ``region`` is the view of the valid part. The arrays hold ``dtype.storage`` elements and are treated as
-    immutable: whoever changes elements makes a new array.
+    immutable: whoever changes elements makes a new array, but for what writes into a tile.
     """
 
     __slots__ = ("data", "region", "valid")
@@ -36,6 +36,10 @@ class TileArray:
         else:
             self.valid = valid
             self.region = data[tuple([slice(n) for n in valid])]
+
+    def copy(self) -> TileArray:
+        """Return a tile of the same elements that is changed on its own."""
+        return TileArray(self.data.copy(), self.valid)
 
     def __repr__(self) -> str:
         return f"TileArray(shape={self.data.shape}, valid={self.valid}, dtype={self.data.dtype})"

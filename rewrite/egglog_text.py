@@ -212,8 +212,12 @@ def why_tables() -> frozenset[str]:
 
 
 def terms_of(p: Pattern) -> Iterable[Term]:
-    """Yield the terms of a pattern, outermost first."""
-    if isinstance(p, Term):
-        yield p
-        for c in p.children:
-            yield from terms_of(c)
+    """Yield the terms of a pattern, outermost first; what recipes share comes once."""
+    seen: set[int] = set()
+    stack = [p]
+    while stack:
+        t = stack.pop()
+        if isinstance(t, Term) and id(t) not in seen:
+            seen.add(id(t))
+            yield t
+            stack += reversed(t.children)
