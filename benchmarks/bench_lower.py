@@ -45,7 +45,8 @@ def line(name: str, value: float, unit: str, bound: float | None) -> bool:
     mark = "" if bound is None else f"  (at most {bound:g} {unit}{'' if fine else '  MISSED'})"
     print(f"{name:58s} {value:9.2f} {unit}{mark}")
     if bound is not None:
-        figure(name, f"{value:.3g} {unit}", f"at most {bound:g} {unit}")
+        shown = f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+        figure(name, f"{shown} {unit}", f"at most {bound:,g} {unit}")
     return fine
 
 

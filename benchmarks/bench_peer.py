@@ -45,6 +45,8 @@ from tilegg.rules.target import load_target
 
 HERE = Path(__file__).parent
 COLD_GOAL = 0.3
+#: Fresh processes of each, of which the best counts: the speed of a machine changes while they run.
+COLD_TURNS = 4
 
 
 @dataclass(frozen=True)
@@ -200,7 +202,7 @@ def with_times(row: Row, path: Path, given: str, peer: Peer, runs: int) -> Row:
         for what, kept in (("warm", memo), ("anew", None)):
             turns[what].append(best(partial(_to_assembly, text, row.arch, kept), 1, resource.RUSAGE_SELF))
     least = {what: tuple(map(min, zip(*times))) for what, times in turns.items()}
-    cold = [(own_cold(path, row.arch), peer.cold(given)) for _ in range(2)]
+    cold = [(own_cold(path, row.arch), peer.cold(given)) for _ in range(COLD_TURNS)]
     mine, their = (tuple(map(min, zip(*times))) for times in zip(*cold))
     shares = least["warm"][0] / least["peer"][0], least["anew"][0] / least["peer"][0], mine[0] / their[0]
     print(f"  text to assembly: peer {_ms(least['peer'])}; warm {_ms(least['warm'])}: {shares[0]:.2f}; "

@@ -111,7 +111,6 @@ class State(Scopes):
         self.pointers: dict[str, SSAValue] = {}
         #: Results that are to be produced in a given tile instead of a new one.
         self.places: dict[str, TileRef] = {}
-        #: Roots of the storage that has several names.
         #: Storage with several names: other shapes of the same elements, windows and valid parts, and the copy that had
         #: to stand for another shape.
         self.aliased: set[object] = set()

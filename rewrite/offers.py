@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
+from operator import is_
 from typing import NamedTuple
 
 from ..ir import valueset
@@ -44,6 +45,19 @@ class Asked(NamedTuple):
 
 Offered = list[tuple[str, Road]]
 
+#: One conversion of a chain by what it does to the values that arrive: its mode is left out where it rounds none.
+Step = tuple[str, ...]
+
+
+class Way(NamedTuple):
+    """A chain that a request may take, with its steps."""
+
+    road: Road
+    steps: tuple[Step, ...]
+
+
+#: Requests with the chains they may take.
+Found = Sequence[tuple[Asked, list[Way]]]
 
 #: Conversions that may run on one row, by the codes of source, destination and shape.
 Laid = frozenset[tuple[int, ...]]
@@ -63,8 +77,8 @@ def offered_roads(
     lines = frozenset(
         tuple(map(int, words[1:4])) for row in laid if (words := row[1:-1].split(" "))[0] == "laid_cast"
     )
-    found = [(a, _roads_of(roads, target, a.codes, a.values, a.exact_only)) for a in asked]
-    return [(_row(a, road), road) for a, some in unbeaten(target, found, lines) for road in some]
+    found = [(a, _ways_of(roads, steps_of, target, a.codes, a.values, a.exact_only)) for a in asked]
+    return [(_row(a, road), road) for a, some in unbeaten(target, found, lines) for road, _ in some]
 
 
 def _written(
@@ -111,19 +125,21 @@ def smaller(a: ValueSet, b: ValueSet) -> bool:
 
 
 @lru_cache(maxsize=8192)
-def _roads_of(
+def _ways_of(
     look_up: Callable[..., tuple[Road, ...]],
+    steps: Callable[[ValueSet, Road], tuple[Step, ...]],
     target: Target,
     codes: tuple[int, ...],
     values: ValueSet,
     exact_only: bool,
-) -> list[Road]:
+) -> list[Way]:
     """Return the roads of a request that terms can stand for."""
     src, dst, mode, sat = codes
     found = look_up(
         target, CODE_DTYPES[src], CODE_DTYPES[dst], CODE_MODES[mode], CODE_SATURATIONS[sat], values, k=ROADS_PER_CAST
     )
-    return [road for road in found if (road.exact or not exact_only) and len(road.hops) <= MAX_HOPS]
+    usable = [road for road in found if (road.exact or not exact_only) and len(road.hops) <= MAX_HOPS]
+    return [Way(road, steps(values, road)) for road in usable]
 
 
 def _row(asked: Asked, road: Road) -> str:
@@ -135,16 +151,20 @@ def _row(asked: Asked, road: Road) -> str:
 # -- what cannot pay ---------------------------------------------------------------------------------------
 
 
-def _price(target: Target, hops: Sequence[Hop], result: TileType, shape: int, laid: Laid) -> tuple[float, int]:
-    """Return cycles and instructions of native conversions; ``result`` has the shape of all their tiles."""
+def _pricing(target: Target, result: TileType, shape: int, laid: Laid) -> Callable[[Sequence[Hop]], tuple[float, int]]:
+    """Return what gives cycles and instructions of native conversions; ``result`` has the shape of all their tiles."""
     rows, cols, _ = whole = work_shape([result])
     line = 1, rows * cols, rows * cols
-    total = 0.0
-    for hop in hops:
-        on_row = (DTYPE_CODES[hop.src.name], DTYPE_CODES[hop.dst.name], shape) in laid
-        work = line if on_row else whole
-        total += _hop_cycles(target, hop.src.name, hop.dst.name, hop.mode, hop.saturation, work)
-    return total, len(hops)
+
+    def price(hops: Sequence[Hop]) -> tuple[float, int]:
+        total = 0.0
+        for hop in hops:
+            on_row = (DTYPE_CODES[hop.src.name], DTYPE_CODES[hop.dst.name], shape) in laid
+            work = line if on_row else whole
+            total += _hop_cycles(target, hop.src.name, hop.dst.name, hop.mode, hop.saturation, work)
+        return total, len(hops)
+
+    return price
 
 
 @lru_cache(maxsize=4096)
@@ -155,9 +175,7 @@ def _hop_cycles(
     return cycles(target, Instr("tcvt", (src, dst), *work, words))
 
 
-def unbeaten(
-    target: Target, found: Sequence[tuple[Asked, list[Road]]], laid: Laid
-) -> list[tuple[Asked, list[Road]]]:
+def unbeaten(target: Target, found: Found, laid: Laid) -> Found:
     """Leave out chains that cost no less than an exact one, even if all that they can share were free.
 
     A chain can pass the results of other requests, which may be there for other reasons. From the last of them on it
@@ -171,7 +189,8 @@ def unbeaten(
         groups.setdefault((chain.asked.result, chain.start), []).append(place)
     kept = ways.with_passed(place for group in groups.values() for place in _unbeaten(target, group, ways, laid))
     return [
-        (a, [ways.chains[i, j].road for j in range(len(some)) if (i, j) in kept]) for i, (a, some) in enumerate(found)
+        (a, [way._replace(road=ways.chains[i, j].road) for j, way in enumerate(some) if (i, j) in kept])
+        for i, (a, some) in enumerate(found)
     ]
 
 
@@ -190,21 +209,20 @@ def _unbeaten(target: Target, group: list[Place], ways: _Ways, laid: Laid) -> li
     if len(chains) < 2 or not exact or not isinstance(result, TileType):
         return list(chains)
 
-    price = partial(_price, target, result=result, shape=asked.shape, laid=laid)
+    price = _pricing(target, result, asked.shape, laid)
 
     def beaten(chain: _Chain) -> bool:
         own_cost, own_count = price(ways.own(chain))
         return own_cost >= cost and own_count >= count
 
-    best = min(exact, key=lambda place: price(chains[place].behind))
-    cost, count = price(chains[best].behind)
+    (cost, count), best = min(
+        ((price(chains[place].behind), place) for place in exact), key=lambda found: found[0]
+    )
     return [place for place, c in chains.items() if place == best or place not in plain or not beaten(c)]
 
 
 #: The place of a chain: its request's, and its own among the request's.
 Place = tuple[int, int]
-#: One conversion of a chain by what it does to the values that arrive: its mode is left out where it rounds none.
-Step = tuple[str, ...]
 
 
 def steps_of(values: ValueSet, road: Road) -> tuple[Step, ...]:
@@ -239,15 +257,14 @@ class _Chain(NamedTuple):
 class _Ways:
     """The chains of a region, and which results their ways lead to."""
 
-    def __init__(self, found: Sequence[tuple[Asked, list[Road]]]) -> None:
-        self._given = {(i, j): (a, road) for i, (a, some) in enumerate(found) for j, road in enumerate(some)}
+    def __init__(self, found: Found) -> None:
+        self._given = {(i, j): (a, way) for i, (a, some) in enumerate(found) for j, way in enumerate(some)}
         self._whole: dict[tuple[int, tuple[Step, ...]], Place] = {}
-        steps = {place: steps_of(a.values, road) for place, (a, road) in self._given.items()}
-        for place, (a, road) in self._given.items():
-            if road.exact:
-                self._whole.setdefault((a.source, steps[place]), place)
+        for place, (a, way) in self._given.items():
+            if way.road.exact:
+                self._whole.setdefault((a.source, way.steps), place)
         self._first: dict[tuple[object, ...], Hop] = {}
-        self.chains = {place: self._cut(a, road, steps[place]) for place, (a, road) in self._given.items()}
+        self.chains = {place: self._cut(a, *way) for place, (a, way) in self._given.items()}
         self._leads: dict[tuple[object, ...], set[int]] = {}
         for chain in self.chains.values():
             for count in range(1, len(chain.steps) + 1):
@@ -258,12 +275,14 @@ class _Ways:
         start, passed = asked.source, list[Place]()
         while (place := self._pass(start, steps, asked.result)) is not None:
             other, way = self._given[place]
-            start, steps = other.result, steps[len(way.hops) :]
+            start, steps = other.result, steps[len(way.steps) :]
             passed.append(place)
         behind = road.hops[-len(steps) :]
-        hops = [hop for place in passed for hop in self._given[place][1].hops]
+        hops = [hop for place in passed for hop in self._given[place][1].road.hops]
         hops += [self._first.setdefault((start, *steps[: i + 1]), hop) for i, hop in enumerate(behind[:-1])]
-        return _Chain(asked, replace(road, hops=(*hops, behind[-1])), start, steps, tuple(passed))
+        hops.append(behind[-1])
+        said = road if all(map(is_, hops, road.hops)) else replace(road, hops=tuple(hops))
+        return _Chain(asked, said, start, steps, tuple(passed))
 
     def _pass(self, start: int, steps: tuple[Step, ...], result: int) -> Place | None:
         for count in range(len(steps) - 1, 0, -1):
