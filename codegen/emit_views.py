@@ -38,10 +38,14 @@ def set_validshape(state: State, s: Op) -> None:
 
 def reinterpret(state: State, s: Op) -> None:
     """``tile.reinterpret_view``: another dtype of the same width."""
-    ref = state.compact(state.tile(s.operands[0]))
+    given = state.tile(s.operands[0])
+    ref = state.compact(given)
     form = state.plan[s.result.name]
     value = state.retyped(state.rows(ref), form.dtype.pto)
-    state.tiles[s.result.name] = state.derived(ref, form.widened(ref.form.cols), ref.valid, value)
+    made = state.derived(ref, form.widened(ref.form.cols), ref.valid, value, what="shape")
+    state.tiles[s.result.name] = made
+    if made.root is not given.root:
+        state.moved.add(made.root)
 
 
 def reshape(state: State, s: Op) -> None:

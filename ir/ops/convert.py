@@ -11,6 +11,7 @@ from ..convert import convert
 from ..dtypes import DTYPES, DType
 from ..lanes import convert_lanes
 from ..op import Array, Call, Dims, DTypeAttr, Env, Mode, Saturation, Scalar, Scratch, Tile, op
+from ..tilearray import TileArray
 from ..types import TensorType, Type, scalar
 from ._result import retype
 from ._scalar_facts import wrapped
@@ -93,10 +94,11 @@ def _reinterpret_type(call: Call) -> Type:
     pto="bitcast",
     unified="reinterpret_view",
     family=FAMILY,
+    raw=True,
 )
 def reinterpret_view(data: Tile, dtype: DTypeAttr, *, shape: Dims = None, env: Env) -> Any:
-    """The same bits read as another dtype of the same width; no instruction."""
-    return np.ascontiguousarray(data).view(dtype.storage)
+    """The same bits read as another dtype of the same width: another name of the tile, no instruction."""
+    return TileArray(data.data.view(dtype.storage), data.valid)
 
 
 _NUMBERS = tuple(name for name, d in DTYPES.items() if d.is_numeric)

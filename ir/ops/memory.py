@@ -378,7 +378,7 @@ def _transpose(call: Call) -> Type:
 @op("tile.transpose", result=_transpose, pto="ttrans", unified="transpose", family=MOVE)
 def transpose(tile: Tile, axis1: Int, axis2: Int, tmp_tile: Scratch = None) -> Any:
     """Rows become columns."""
-    return np.ascontiguousarray(tile.T)
+    return np.array(tile.T, order="C")
 
 
 transpose.facts(vs.same)

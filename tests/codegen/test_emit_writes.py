@@ -61,8 +61,8 @@ class Writer:
         return self.rnd.choice(found[-5:] if self.rnd.random() < 0.7 else found)
 
     def statement(self, scope: Scope) -> None:
-        kinds = [self.write, self.compute, self.reshape, self.window]
-        weights = [28, 22, 10, 8]
+        kinds = [self.write, self.compute, self.reshape, self.window, self.bits, self.narrowed, self.turned]
+        weights = [28, 22, 10, 8, 3, 4, 1]
         if self.depth < 2:
             kinds, weights = [*kinds, self.loop, self.branch], [*weights, 18, 14]
         self.rnd.choices(kinds, weights)[0](scope)
@@ -93,6 +93,31 @@ class Writer:
             start = self.rnd.choice([0, half])
             self.line(f"{made} = pl.slice({self.tile(scope, shape)}, [{half}, {cols}], [{start}, 0])")
             scope.append((made, (half, cols)))
+
+    def bits(self, scope: Scope) -> None:
+        shape, (as_bits, made) = self.shape(scope), (self.name("v"), self.name("v"))
+        self.line(f"{as_bits} = pl.reinterpret_view({self.tile(scope, shape)}, dtype=pl.INT32)")
+        if self.rnd.random() < 0.5:
+            self.line(f"pl.tile.write({as_bits}, [0, 1], 1065353216)")
+        self.line(f"{made} = pl.reinterpret_view({as_bits}, dtype=pl.FP32)")
+        scope.append((made, shape))
+
+    def narrowed(self, scope: Scope) -> None:
+        shape, (part, made) = self.shape(scope), (self.name("v"), self.name("v"))
+        rows, cols = (self.rnd.randrange(1, n + 1) for n in shape)
+        self.line(f"{part} = pl.tile.set_validshape({self.tile(scope, shape)}, {rows}, {cols})")
+        if self.rnd.random() < 0.4:
+            self.line(f"pl.tile.write({part}, [0, 0], 2.5)")
+        fill = self.rnd.choice(["fillpad", "fillpad", "fillpad_inplace"])
+        self.line(f"{made} = pl.{fill}({part}, pad_value=pl.PadValue.zero)")
+        scope.append((made, shape))
+
+    def turned(self, scope: Scope) -> None:
+        rows, cols = shape = self.shape(scope)
+        if rows % 8 == 0 and cols % 8 == 0:
+            made = self.name("v")
+            self.line(f"{made} = pl.transpose({self.tile(scope, shape)}, axis1=0, axis2=1)")
+            scope.append((made, (cols, rows)))
 
     def loop(self, scope: Scope) -> None:
         shapes = [self.shape(scope) for _ in range(self.rnd.choice([1, 1, 2]))]
