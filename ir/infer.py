@@ -25,6 +25,7 @@ from .types import (
     TileType,
     TupleType,
     Type,
+    array_of,
     tile,
 )
 
@@ -178,6 +179,8 @@ def _tiles(operands: tuple[Operand, ...]) -> list[TileType | None] | None:
 def _result_types(
     decl: OpDecl, operands: tuple[Operand, ...], attrs: Mapping[str, Any], span: Span | None
 ) -> tuple[Type, ...]:
+    for i, j in decl.alike:
+        _require_alike(decl, operands, i, j, span)
     try:
         result = decl.result(Call(decl, operands, attrs, span))
     except TileggError:
@@ -194,6 +197,16 @@ def _result_types(
         if isinstance(t, TileType | TensorType):
             _require_sizes(decl, t, span)
     return types
+
+
+def _require_alike(decl: OpDecl, operands: tuple[Operand, ...], i: int, j: int, span: Span | None) -> None:
+    """Raise TG007 for a scratch tile ``i`` whose element type is not that of operand ``j``."""
+    tmp, t = (type_of(operands[k]) for k in (i, j))
+    if not isinstance(tmp, TileType) or not isinstance(t, TileType) or tmp.dtype is t.dtype:
+        return
+    scratch, like = (decl.operand_params[k].name for k in (i, j))
+    what = f"the scratch tile {scratch} has dtype {tmp.dtype.name}, {like} {t.dtype.name}"
+    raise error("TG007", f"{decl.name}: {what}", span, hint=f"create it with dtype=pl.{t.dtype.name}, or leave it out")
 
 
 def _require_sizes(decl: OpDecl, t: TileType | TensorType, span: Span | None) -> None:
@@ -213,7 +226,7 @@ def _known(operands: Sequence[Operand]) -> bool:
     for o in operands:
         cls = o.__class__
         if cls is Value:
-            if o.type.__class__ is OpaqueType and o.type not in _NAMED:  # type: ignore[union-attr]
+            if o.type.__class__ is OpaqueType and o.type not in _NAMED and array_of(o.type) is None:
                 return False
         elif cls is tuple and not _known(o):  # type: ignore[arg-type]
             return False

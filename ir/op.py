@@ -72,6 +72,9 @@ Array = Annotated[Any, Kind.ARRAY]
 Scalar = Annotated[Any, Kind.SCALAR]
 Dims = Annotated[Any, Kind.DIMS]
 Scratch = Annotated[Any, Kind.SCRATCH]
+# A scratch tile with the element type of an operand, the first or the second.
+ScratchLike = Annotated[Any, Kind.SCRATCH, 0]
+ScratchLikeSecond = Annotated[Any, Kind.SCRATCH, 1]
 Pointer = Annotated[Any, Kind.POINTER]
 AnyValue = Annotated[Any, Kind.ANY]
 DTypeAttr = Annotated[Any, Kind.DTYPE]
@@ -95,12 +98,13 @@ REQUIRED = inspect.Parameter.empty
 
 @dataclass(frozen=True)
 class OpParam:
-    """One declared parameter."""
+    """One declared parameter; ``like``: the operand whose element type a scratch tile must have."""
 
     name: str
     kind: Kind
     default: Any = REQUIRED
     keyword_only: bool = False
+    like: int | None = None
 
     @property
     def required(self) -> bool:
@@ -184,11 +188,15 @@ class OpDecl:
         object.__setattr__(self, "attr_params", tuple(p for p in self.params if not p.kind.is_operand))
         object.__setattr__(self, "defaults", {p.name: p.default for p in self.params if not p.required})
         object.__setattr__(self, "by_name", {p.name: p for p in self.params})
+        alike = ((i, p.like) for i, p in enumerate(self.operand_params) if p.like is not None)
+        object.__setattr__(self, "alike", tuple(alike))
 
     operand_params: tuple[OpParam, ...] = field(init=False, repr=False)
     attr_params: tuple[OpParam, ...] = field(init=False, repr=False)
     defaults: dict[str, Any] = field(init=False, repr=False)
     by_name: dict[str, OpParam] = field(init=False, repr=False)
+    #: Scratch tiles by operand number, with the operand whose element type each must have.
+    alike: tuple[tuple[int, int], ...] = field(init=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # There is one declaration of each name, and its functions are not found under their own.
@@ -275,7 +283,8 @@ def _read_signature(fn: Callable[..., Any]) -> tuple[tuple[OpParam, ...], bool]:
         hint = hints[p.name]
         if get_origin(hint) is not Annotated:
             raise TypeError(f"{fn.__name__}: parameter {p.name} has no operand kind")
-        params.append(OpParam(p.name, get_args(hint)[1], p.default, p.kind is p.KEYWORD_ONLY))
+        _, kind, *like = get_args(hint)
+        params.append(OpParam(p.name, kind, p.default, p.kind is p.KEYWORD_ONLY, *like))
     return tuple(params), wants_env
 
 

@@ -17,10 +17,10 @@ from .dimexpr import evaluate
 from .interp_eval import evaluator, placer, scalar_rounder
 from .op import OPS
 from .ops._math import scalar_like
+from .ops._windows import aligned, index_at, window_at
 from .ops.distributed import transfer_regions
 from .ops.distributed_collectives import COLLECTIVES
 from .ops.distributed_rules import landing
-from .ops.memory import _index, _window, aligned
 from .ranks_events import Event
 from .ranks_flow import Request
 from .ranks_memory import Region
@@ -67,7 +67,7 @@ def _local(world: World, rank: int, request: Request) -> Any:
         _, region = world.read(rank, request, view, view.rank, _index_read(plan.name, request.values))
         world.note(rank, "load", s, reads=(region,))
         if world.fenced and plan.name == "tensor.read":
-            return world.caches[rank].read(view, view.rank, _index(request.values[1]))
+            return world.caches[rank].read(view, view.rank, index_at(request.values[1]))
         return plan.extra(request.values, request.names)
     region = view.region(view.rank, view.array)
     world.settle(rank, region)
@@ -80,9 +80,9 @@ def _local(world: World, rank: int, request: Request) -> Any:
 
 def _index_read(name: str, values: Sequence[Any]) -> Any:
     if name == "tile.load":
-        return _window(values[1], values[2] if values[3] is None else values[3])
+        return window_at(values[1], values[2] if values[3] is None else values[3])
     if name == "tensor.read":
-        return tuple(slice(i, i + 1) for i in _index(values[1]))
+        return tuple(slice(i, i + 1) for i in index_at(values[1]))
     return ...
 
 
@@ -91,10 +91,11 @@ def _tile_store(world: World, rank: int, request: Request) -> Any:
     if not world.memory.holds(target):
         return _local(world, rank, request)
     data = aligned(tile.region, target.ndim)
-    index = _window(offsets, data.shape if shapes is None else shapes)
+    sizes = data.shape if shapes is None else tuple(int(n) for n in shapes)
+    index = window_at(offsets, sizes)
     view = world.memory.view(target)
-    if shapes is None and target[index].shape != data.shape:
-        raise error("TG032", f"a {list(data.shape)} tile at {list(offsets)} reaches past the tensor")
+    if target[index].shape != sizes:
+        raise error("TG032", f"a {list(sizes)} tile at {list(offsets)} reaches past the tensor")
     part = data[tuple(slice(0, n) for n in target[index].shape)]
     region = world.write(rank, view, view.rank, index, part, request.plan.attrs["atomic"] == "add")
     world.note(rank, "store", request.plan.statement, writes=(region,))
@@ -106,9 +107,9 @@ def _tensor_write(world: World, rank: int, request: Request) -> Any:
     view = world.memory.view(target)
     element = scalar_like(value, request.plan.types[0].dtype)
     if world.fenced:
-        region = world.write_element(rank, view, view.rank, _index(indices), element)
+        region = world.write_element(rank, view, view.rank, index_at(indices), element)
     else:
-        index = tuple(slice(i, i + 1) for i in _index(indices))
+        index = tuple(slice(i, i + 1) for i in index_at(indices))
         region = world.write(rank, view, view.rank, index, np.full((1,) * target.ndim, element, target.dtype))
     world.note(rank, "store", request.plan.statement, writes=(region,))
     return target
@@ -120,7 +121,7 @@ def _tensor_write(world: World, rank: int, request: Request) -> Any:
 def _remote_load(world: World, rank: int, request: Request) -> Any:
     target, peer, offsets, shape, valid = request.values
     view = world.memory.view(target)
-    index = _window(offsets, shape if valid is None else valid)
+    index = window_at(offsets, shape if valid is None else valid)
     part, region = world.read(rank, request, view, _peer(world, request, peer), index)
     world.note(rank, "load", request.plan.statement, reads=(region,))
     return _place(request, part.copy())
@@ -262,7 +263,7 @@ def _cacheinvalid(world: World, rank: int, request: Request) -> Any:
     regions: tuple[Region, ...] = ()
     if tensor is not None and world.memory.holds(tensor):
         view = world.memory.view(tensor)
-        regions = (view.region(view.rank, tensor[_window(offsets, shapes)]),)
+        regions = (view.region(view.rank, tensor[window_at(offsets, shapes)]),)
     if tensor is None or regions:
         world.caches[rank].drop(*regions)
     for write in world.pending[rank].values():

@@ -7,11 +7,12 @@ and :func:`scalar`, which return one shared object per distinct type.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .dtypes import INDEX, DType
+from .dtypes import DTYPES, INDEX, DType
 
 Dim = int | str
 
@@ -113,6 +114,17 @@ class PtrType:
 
     def __str__(self) -> str:
         return f"pointer to {self.dtype.name} in {self.space}"
+
+
+_ARRAY = re.compile(r"pl\.Array\[(\d+), pl\.(\w+)\]")
+
+
+def array_of(t: object) -> tuple[int, DType] | None:
+    """Return length and dtype of a small array of scalars; ``None`` for any other type."""
+    found = _ARRAY.fullmatch(t.text) if isinstance(t, OpaqueType) else None
+    if found is None or found.group(2) not in DTYPES:
+        return None
+    return int(found.group(1)), DTYPES[found.group(2)]
 
 
 Type = ScalarType | TensorType | TileType | TupleType | PtrType | OpaqueType

@@ -7,7 +7,7 @@ from typing import Any
 from .. import lazy_numpy as np
 from .. import valueset as vs
 from ..dtypes import INT32, UINT8, UINT16, UINT32, DType
-from ..op import Call, Dims, DTypeAttr, Env, Flag, Int, Scalar, Scratch, Tile, op
+from ..op import Call, Dims, DTypeAttr, Env, Flag, Int, Scalar, ScratchLike, Tile, op
 from ..types import TileType, Type, shape_text, static, tile, with_dtype
 from ._math import scalar_like
 from ._result import dims_of, reduce_cols, reduce_rows
@@ -36,7 +36,7 @@ def _positions(tile: vs.ValueSet, *, call: vs.Call) -> vs.ValueSet:
 
 
 @op("tile.row_argmax", result=_row_arg, pto="trowargmax", unified="row_argmax", family=ARG, target_defined=_TIES)
-def row_argmax(tile: Tile, tmp_tile: Scratch = None) -> Any:
+def row_argmax(tile: Tile, tmp_tile: ScratchLike = None) -> Any:
     """Column of the largest element of each row: [M, N] -> INT32 [M, 1]."""
     return _position(np.argmax, tile, 1)
 
@@ -45,7 +45,7 @@ row_argmax.facts(_positions)
 
 
 @op("tile.row_argmin", result=_row_arg, pto="trowargmin", unified="row_argmin", family=ARG, target_defined=_TIES)
-def row_argmin(tile: Tile, tmp_tile: Scratch = None) -> Any:
+def row_argmin(tile: Tile, tmp_tile: ScratchLike = None) -> Any:
     """Column of the smallest element of each row: [M, N] -> INT32 [M, 1]."""
     return _position(np.argmin, tile, 1)
 
@@ -54,7 +54,7 @@ row_argmin.facts(_positions)
 
 
 @op("tile.col_argmax", result=_col_arg, pto="tcolargmax", unified="col_argmax", family=ARG, target_defined=_TIES)
-def col_argmax(tile: Tile, tmp_tile: Scratch = None) -> Any:
+def col_argmax(tile: Tile, tmp_tile: ScratchLike = None) -> Any:
     """Row of the largest element of each column: [M, N] -> INT32 [1, N]."""
     return _position(np.argmax, tile, 0)
 
@@ -63,7 +63,7 @@ col_argmax.facts(_positions)
 
 
 @op("tile.col_argmin", result=_col_arg, pto="tcolargmin", unified="col_argmin", family=ARG, target_defined=_TIES)
-def col_argmin(tile: Tile, tmp_tile: Scratch = None) -> Any:
+def col_argmin(tile: Tile, tmp_tile: ScratchLike = None) -> Any:
     """Row of the smallest element of each column: [M, N] -> INT32 [1, N]."""
     return _position(np.argmin, tile, 0)
 
@@ -178,7 +178,23 @@ def _histogram_type(call: Call) -> Type:
         call.fail("TG005", f"a {t.dtype.name} element has no byte {byte}")
     if call.type(1).dtype is not UINT8:
         call.fail("TG007", f"the filter bytes are UINT8, got {call.type(1).dtype.name}")
+    _check_filter(call, t, call.type(1), byte)
     return tile((t.shape[0], 256), UINT32, (t.valid_shape[0], 256), t.memory)
+
+
+def _check_filter(call: Call, t: TileType, filters: TileType, byte: int) -> None:
+    """Check that there is a filter byte for every row, or for every byte above the counted one."""
+    above = t.dtype.bits // 8 - 1 - byte
+    if not above:
+        return
+    want = t.valid_shape[0] if t.dtype is UINT16 else above
+    rows = filters.valid_shape[0]
+    if len(filters.shape) != 2 or (isinstance(rows, int) and isinstance(want, int) and rows < want):
+        each = "row" if t.dtype is UINT16 else "byte above the counted one"
+        call.fail(
+            "TG008", f"idx is valid in {shape_text(filters.valid_shape)}, {want} rows are needed",
+            hint=f"a column of filter bytes, one for each {each}",
+        )  # fmt: skip
 
 
 @op("tile.histogram", result=_histogram_type, pto="thistogram", unified="histogram", family=ARG)

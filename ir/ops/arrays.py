@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from ..dtypes import DTYPES, DType
+from ..dtypes import DType
 from ..op import AnyValue, Call, DTypeAttr, Scalar, op
-from ..types import OpaqueType, Type, scalar
+from ..types import OpaqueType, Type, array_of, scalar
+from ._windows import require_element
 from .distributed_rules import constant
 
 FAMILY = "arrays"
-_TEXT = re.compile(r"pl\.Array\[(\d+), pl\.(\w+)\]")
 
 
 def _of(call: Call, i: int) -> tuple[int, DType]:
     """Return length and dtype of operand ``i``."""
     t = call.type(i)
-    found = _TEXT.fullmatch(t.text) if isinstance(t, OpaqueType) else None
-    if found is None or found.group(2) not in DTYPES:
+    found = array_of(t)
+    if found is None:
         call.fail("TG006", f"array must be an array of scalars, got {t or 'a list'}", hint="pl.array.create(n, dtype)")
-    return int(found.group(1)), DTYPES[found.group(2)]
+    return found
 
 
 def _create(call: Call) -> Type:
@@ -37,7 +36,14 @@ def create(size: Scalar, dtype: DTypeAttr) -> Any:
 
 
 def _element(call: Call) -> Type:
-    return scalar(_of(call, 0)[1])
+    return scalar(_at(call)[1])
+
+
+def _at(call: Call) -> tuple[int, DType]:
+    """Return length and dtype of the array; raises TG008 for a literal index outside it."""
+    size, dtype = _of(call, 0)
+    require_element(call, (size,), call.operands[1:2])
+    return size, dtype
 
 
 @op("array.get_element", result=_element, family=FAMILY)
@@ -47,7 +53,7 @@ def get_element(array: AnyValue, index: Scalar) -> Any:
 
 
 def _same(call: Call) -> Type:
-    _of(call, 0)
+    _at(call)
     return call.type(0)  # type: ignore[no-any-return]
 
 

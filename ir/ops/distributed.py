@@ -11,12 +11,13 @@ from typing import Any
 from ..op import Atomic, Call, Dims, Flag, Int, Placement, Scalar, Tensor, Tile, Window, op
 from ..placement import SHARED, VECTOR
 from ..types import Dim, TensorType, TileType, Type, shape_text, tile
+from ._windows import require_inside
+from ._windows import window_at as slices
 from .distributed_rules import (
     landing,
     only_peer,
     require_atomic,
     require_chunks,
-    require_inside,
     require_integer,
     require_positive,
     require_rank,
@@ -24,7 +25,6 @@ from .distributed_rules import (
     require_stage,
     transfer_shape,
 )
-from .memory import _window as slices
 
 FAMILY = "remote load, store, put and get"
 _STAGED = Placement(VECTOR, reason="the transfer passes through a Vec staging tile")

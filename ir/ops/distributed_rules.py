@@ -11,6 +11,7 @@ from ..op import Call
 from ..program import Const
 from ..types import Dim, ScalarType, TensorType, shape_text, static
 from ._result import dims_of
+from ._windows import require_inside
 
 #: Element types the stores of the hardware can add atomically; BF16 on some targets alone (``bf16_atomic_add``).
 ATOMIC_ADD_DTYPES = (FP32, BF16, FP16, INT32, INT16, INT8)
@@ -40,20 +41,6 @@ def require_positive(call: Call, shape: Sequence[Dim], what: str) -> None:
     for axis, size in enumerate(shape):
         if isinstance(size, int) and size <= 0:
             call.fail("TG008", f"{what} has the size {size} along dimension {axis}", hint="sizes are positive")
-
-
-def require_inside(call: Call, bounds: Sequence[Dim], offsets: Sequence[Dim], sizes: Sequence[Dim], what: str) -> None:
-    """Check, as far as the numbers are static, that a region lies inside a tensor of shape ``bounds``."""
-    for axis, (limit, offset, size) in enumerate(zip(bounds, offsets, sizes)):
-        if isinstance(offset, int) and offset < 0:
-            call.fail("TG008", f"{what}: offset {offset} along dimension {axis} is negative")
-        start = offset if isinstance(offset, int) else 0
-        if isinstance(limit, int) and isinstance(size, int) and start + size > limit:
-            call.fail(
-                "TG008",
-                f"{what}: offset {offset} + size {size} exceeds dimension {axis} of {shape_text(bounds)}",
-                reason="the write would fall on neighbouring elements of the window" if "writ" in what else "",
-            )
 
 
 def require_same_elements(call: Call, i: int, j: int, what: str) -> None:

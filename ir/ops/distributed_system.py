@@ -16,8 +16,8 @@ from ..program import Value
 from ..types import CONTEXT, POINTER, ScalarType, TensorType, Type, scalar, shape_text
 from ._literals import require_literal
 from ._result import dims_of
-from .distributed_rules import constant, only_peer, require_inside, require_integer, require_positive, require_rank
-from .memory import _index
+from ._windows import index_at, require_element, require_inside
+from .distributed_rules import constant, only_peer, require_integer, require_positive, require_rank
 
 SIGNALS = "signals"
 WINDOWS = "ranks and windows"
@@ -103,6 +103,7 @@ _SCALAR_UNIT = "the instruction is scalar and may run on either core"
 def _notify(call: Call) -> None:
     require_integer(call, 1, "peer")
     require_rank(call, call.operands[2], len(call.type(0).shape), "offsets")
+    require_element(call, call.type(0).shape, call.operands[2])
     if not isinstance(call.type(3), ScalarType):
         call.fail("TG006", f"value must be a scalar, got {call.type(3) or 'a list'}")
     require_literal(call, 3, call.type(0).dtype)
@@ -115,12 +116,13 @@ def _notify(call: Call) -> None:
 def notify(target: Window, peer: Scalar, offsets: Dims, value: Scalar, *, op: Notify) -> Any:
     """Add to, or set, one signal cell of a peer."""
     only_peer(peer)
-    cell = _index(offsets)
+    cell = index_at(offsets)
     target[cell] = np.array(target[cell] + value if op == "atomic_add" else value).astype(target.dtype)
 
 
 def _wait(call: Call) -> None:
     require_rank(call, call.operands[1], len(call.type(0).shape), "offsets")
+    require_element(call, call.type(0).shape, call.operands[1])
     if not isinstance(call.type(2), ScalarType):
         call.fail("TG006", f"expected must be a scalar, got {call.type(2) or 'a list'}")
     require_literal(call, 2, call.type(0).dtype)
@@ -132,7 +134,7 @@ def _wait(call: Call) -> None:
 )  # fmt: skip
 def wait(signal: Window, offsets: Dims, expected: Scalar, *, cmp: WaitFor) -> Any:
     """Block until one signal cell of the own rank is equal to, or at least, the expected value."""
-    found = int(signal[_index(offsets)])
+    found = int(signal[index_at(offsets)])
     if not (found >= expected if cmp == "ge" else found == expected):
         raise error("TG032", f"the wait never ends: the cell holds {found}, {expected} is expected")
 
@@ -165,7 +167,7 @@ def _defer_wait(call: Call) -> None:
 @op("pld.system.defer_wait", result=_defer_wait, family=SIGNALS, effect="write")
 def defer_wait(signal: Window, offsets: Dims, expected: Scalar, *, cmp: WaitFor) -> Any:
     """Let this task complete only when a local counter has reached the expected value; does not block."""
-    _index(offsets)
+    index_at(offsets)
 
 
 # -- memory markers ------------------------------------------------------------------------------------------

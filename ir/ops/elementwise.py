@@ -10,7 +10,9 @@ from typing import Any
 
 from .. import lazy_numpy as np
 from .. import valueset as vs
-from ..op import Env, Flag, Scalar, Scratch, Tile, op
+from ..dtypes import INT8, UINT8
+from ..op import Call, Env, Flag, Scalar, Scratch, ScratchLike, Tile, op
+from ..types import Type
 from ..valueset_integers import masked, remainder
 from ._math import (
     divide,
@@ -85,7 +87,7 @@ tile_minimum.facts(vs.minimum)
 
 
 @op("tile.rem", result=same_tile, pto="trem", family=TT, target_defined="a zero divisor")
-def rem(lhs: Tile, rhs: Tile, tmp: Scratch = None, *, env: Env) -> Any:
+def rem(lhs: Tile, rhs: Tile, tmp: ScratchLike = None, *, env: Env) -> Any:
     """Remainder with the sign of the divisor."""
     return floor_mod(lhs, rhs, env.dtype(0))
 
@@ -96,7 +98,15 @@ def fmod(lhs: Tile, rhs: Tile, *, env: Env) -> Any:
     return trunc_mod(lhs, rhs, env.dtype(0))
 
 
-@op("tile.prelu", result=float_only(same_tile), pto="tprelu", family=TT, target_defined=_NAN)
+def _prelu(call: Call) -> Type:
+    tmp = call.type(2)
+    if tmp is not None and tmp.dtype not in (INT8, UINT8):
+        what = f"the scratch tile tmp has dtype {tmp.dtype.name}, it holds bits in bytes"
+        call.fail("TG007", what, hint="create it with dtype=pl.UINT8, or leave it out")
+    return same_tile(call)
+
+
+@op("tile.prelu", result=float_only(_prelu), pto="tprelu", family=TT, target_defined=_NAN)
 def prelu(tile: Tile, slope: Tile, tmp: Scratch = None) -> Any:
     """tile where it is positive, else tile * slope."""
     return np.where(tile > 0, tile, tile * slope)
@@ -160,7 +170,7 @@ minimums.facts(vs.with_scalar(vs.minimum))
 
 
 @op("tile.rems", result=tile_scalar, pto="trems", family=TS, target_defined="a zero divisor")
-def rems(lhs: Tile, rhs: Scalar, tmp: Scratch = None, *, env: Env) -> Any:
+def rems(lhs: Tile, rhs: Scalar, tmp: ScratchLike = None, *, env: Env) -> Any:
     """Remainder by a scalar, with the sign of the divisor."""
     return floor_mod(lhs, np.full_like(lhs, scalar_like(rhs, env.dtype(0))), env.dtype(0))
 
@@ -242,7 +252,7 @@ sqrt.facts(vs.sqrt)
 
 @op("tile.rsqrt", result=float_only(unary), pto="trsqrt", unified="rsqrt", family=UN,
     target_defined="zero and negative arguments; the form without scratch is approximate on some targets")  # fmt: skip
-def rsqrt(tile: Tile, tmp: Scratch = None, *, env: Env) -> Any:
+def rsqrt(tile: Tile, tmp: ScratchLike = None, *, env: Env) -> Any:
     """1 / sqrt(tile)."""
     return through_double(lambda x: 1.0 / np.sqrt(x), tile, env.dtype(0))
 
@@ -270,7 +280,7 @@ def or_(lhs: Tile, rhs: Tile) -> Any:
 
 
 @op("tile.xor", result=int_only(same_tile), pto="txor", unified="xor", family=BITS)
-def xor(lhs: Tile, rhs: Tile, tmp: Scratch = None) -> Any:
+def xor(lhs: Tile, rhs: Tile, tmp: ScratchLike = None) -> Any:
     """Bitwise exclusive or."""
     return lhs ^ rhs
 
@@ -312,7 +322,7 @@ def ors(lhs: Tile, rhs: Scalar, *, env: Env) -> Any:
 
 
 @op("tile.xors", result=int_only(tile_scalar), pto="txors", unified="xors", family=BITS)
-def xors(lhs: Tile, rhs: Scalar, tmp: Scratch = None, *, env: Env) -> Any:
+def xors(lhs: Tile, rhs: Scalar, tmp: ScratchLike = None, *, env: Env) -> Any:
     """Bitwise exclusive or with a scalar."""
     return lhs ^ scalar_like(rhs, env.dtype(0))
 

@@ -13,7 +13,7 @@ from .. import lazy_numpy as np
 from .. import valueset as vs
 from ..convert import convert, encode
 from ..dtypes import FP16, FP32, INT8, INT16, INT32, DType
-from ..op import Call, DTypeAttr, Env, Scalar, Scratch, Tile, op
+from ..op import Call, DTypeAttr, Env, Scalar, ScratchLike, Tile, op
 from ..types import TileType, Type, shape_text, tile, with_dtype
 from ._fused_math import fused_multiply_add, power, sum_to_odd, values
 from ._math import maximum, scalar_like
@@ -196,14 +196,14 @@ def pair_reduce_sum(tile: Tile) -> Any:
 
 @op("tile.pow", result=same_tile, pto="tpow", unified="pow", family=FUSED,
     target_defined="negative bases and integer exponents below zero")  # fmt: skip
-def tile_pow(lhs: Tile, rhs: Tile, tmp: Scratch = None, *, env: Env) -> Any:
+def tile_pow(lhs: Tile, rhs: Tile, tmp: ScratchLike = None, *, env: Env) -> Any:
     """lhs to the power rhs."""
     return power(lhs, rhs, env.dtype(0))
 
 
 @op("tile.pows", result=tile_scalar, pto="tpows", unified="pow", family=FUSED,
     target_defined="negative bases and integer exponents below zero")  # fmt: skip
-def pows(lhs: Tile, rhs: Scalar, tmp: Scratch = None, *, env: Env) -> Any:
+def pows(lhs: Tile, rhs: Scalar, tmp: ScratchLike = None, *, env: Env) -> Any:
     """lhs to the power of a scalar."""
     return power(lhs, np.full_like(lhs, scalar_like(rhs, env.dtype(0))), env.dtype(0))
 

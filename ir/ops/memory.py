@@ -9,7 +9,6 @@ from .. import lazy_numpy as np
 from .. import valueset as vs
 from ..diagnostics import error
 from ..dtypes import INDEX, INT32, DType
-from ..infer import POSITIVE
 from ..op import (
     Atomic,
     Call,
@@ -21,16 +20,27 @@ from ..op import (
     Memory,
     Pad,
     Scalar,
-    Scratch,
+    ScratchLike,
     Tensor,
     Tile,
     Word,
     op,
 )
 from ..program import Const
-from ..types import ScalarType, TensorType, TileType, Type, scalar, shape_text, static, tile
+from ..types import Dim, ScalarType, TensorType, TileType, Type, scalar, shape_text, static, tile
 from ._math import scalar_like
 from ._result import dim_of, dims_of, like_first, require_literal_fits
+from ._windows import (
+    aligned,
+    aligned_shape,
+    check_inside,
+    check_valid,
+    index_at,
+    readable,
+    require_element,
+    require_inside,
+    window_at,
+)
 
 CREATE = "creation"
 MOVE = "load, store and move"
@@ -94,62 +104,15 @@ def _load(call: Call) -> Type:
             f"offsets and shapes must have the tensor's rank {len(source.shape)}",
             hint=f"the tensor is {shape_text(source.shape)}",
         )
-    _check_inside(call, source.shape, call.operands[1], shape)
+    check_inside(call, source.shape, call.operands[1], shape)
     valid = dims_of(call.operands[3]) if call.operands[3] is not None else None
     if valid is not None:
-        _check_valid(call, shape, valid)
+        check_valid(call, shape, valid)
         if 0 in valid:
             call.fail("TG008", f"valid shape {shape_text(valid)} is empty", hint="a load needs at least one element")
+        if not call.attr("clamp"):
+            require_inside(call, source.shape, dims_of(call.operands[1]), valid, "the region read")
     return tile(shape, source.dtype, valid, call.attr("target_memory"))
-
-
-def _check_inside(call: Call, bounds: Any, offsets: Any, shape: Any) -> None:
-    for axis, (limit, offset, size) in enumerate(zip(bounds, map(dim_of, offsets), shape)):
-        if isinstance(size, int) and size <= 0:
-            call.fail("TG008", f"size {size} along dimension {axis} is not positive", hint=POSITIVE)
-        if isinstance(offset, int) and offset < 0:
-            hint = "offsets count from the first element; a window cannot begin before it"
-            call.fail("TG008", f"offset {offset} along dimension {axis} is negative", hint=hint)
-        known = isinstance(limit, int) and isinstance(offset, int) and isinstance(size, int)
-        if not known or offset + size <= limit:
-            continue
-        if isinstance(call.type(0), TileType):
-            hint = f"a window stays inside its tile: at most {max(limit - offset, 0)} elements begin at {offset}"
-        elif len(call.operands) > 3 and not call.operands[3]:
-            hint = "give a valid_shape that stays inside the tensor"
-        else:
-            continue
-        call.fail("TG008", f"offset {offset} + size {size} exceeds dimension {axis} of {shape_text(bounds)}", hint=hint)
-
-
-def _check_valid(call: Call, shape: Any, valid: Any) -> None:
-    if len(valid) != len(shape):
-        call.fail("TG008", f"valid shape {shape_text(valid)} does not have the rank of {shape_text(shape)}")
-    for size, extent in zip(shape, valid):
-        if isinstance(extent, int) and extent < 0:
-            hint = "it counts the leading elements in use, from 0 to the size"
-            call.fail("TG008", f"valid shape {shape_text(valid)} has a negative extent", hint=hint)
-        if isinstance(size, int) and isinstance(extent, int) and extent > size:
-            call.fail("TG008", f"valid shape {shape_text(valid)} exceeds the shape {shape_text(shape)}")
-
-
-def _window(offsets: Any, sizes: Any) -> tuple[slice, ...]:
-    if any(o < 0 for o in offsets):
-        raise error("TG032", f"the window starts at the negative offset {shape_text(offsets)}")
-    return tuple(slice(int(o), int(o) + int(s)) for o, s in zip(offsets, sizes))
-
-
-def aligned(tile: Any, rank: int) -> Any:
-    """Return a tile's elements with as many axes as the tensor has: leading axes of extent 1 come or go."""
-    while tile.ndim > rank and tile.shape[0] == 1:
-        tile = tile[0]
-    return tile.reshape((1,) * (rank - tile.ndim) + tile.shape) if tile.ndim < rank else tile
-
-
-def _index(indices: Any) -> tuple[int, ...]:
-    if any(i < 0 for i in indices):
-        raise error("TG032", f"the index {shape_text(indices)} is negative")
-    return tuple(int(i) for i in indices)
 
 
 @op("tile.load", result=_load, pto="tload", unified="load", family=MOVE, effect="read")
@@ -162,7 +125,7 @@ def load(
     clamp: Flag = False,
 ) -> Any:
     """Copy a window of a tensor into a tile (its valid region)."""
-    return tensor[_window(offsets, shapes if valid_shape is None else valid_shape)].copy()
+    return tensor[window_at(offsets, shapes if valid_shape is None else valid_shape)].copy()
 
 
 def _store(call: Call) -> Type:
@@ -175,7 +138,23 @@ def _store(call: Call) -> Type:
         )
     if len(call.operands[1]) != len(target.shape):
         call.fail("TG008", f"offsets must have the tensor's rank {len(target.shape)}")
+    require_inside(call, target.shape, dims_of(call.operands[1]), _stored(call, source, target), "the written region")
     return target  # type: ignore[no-any-return]
+
+
+def _stored(call: Call, source: TileType, target: TensorType) -> tuple[Dim, ...]:
+    """Return the sizes of the window a store writes, in the tensor's rank: those given, or what is valid."""
+    rank = len(target.shape)
+    valid = aligned_shape(source.valid_shape, rank)
+    if valid is None:
+        call.fail("TG008", f"a {source} does not fit into a tensor of rank {rank}", hint="store it plane by plane")
+    if call.operands[3] is None:
+        return valid
+    shapes = dims_of(call.operands[3])
+    if len(shapes) != rank:
+        call.fail("TG008", f"shapes must have the tensor's rank {rank}, got {shape_text(shapes)}")
+    check_inside(call, valid, (0,) * rank, shapes)
+    return shapes
 
 
 @op("tile.store", result=_store, pto="tstore", unified="store", family=MOVE, effect="write")
@@ -184,12 +163,10 @@ def store(
 ) -> Any:
     """Copy a tile's valid region into a tensor (or add it there) and return the tensor."""
     tile = aligned(tile, output_tensor.ndim)
-    sizes = tile.shape if shapes is None else shapes
-    region = output_tensor[_window(offsets, sizes)]
-    if shapes is None and region.shape != tile.shape:
-        raise error(
-            "TG032", f"a {shape_text(tile.shape)} tile at {shape_text(offsets)} reaches past the tensor"
-        )
+    sizes = tile.shape if shapes is None else tuple(int(n) for n in shapes)
+    region = output_tensor[window_at(offsets, sizes)]
+    if region.shape != sizes:
+        raise error("TG032", f"a {shape_text(sizes)} tile at {shape_text(offsets)} reaches past the tensor")
     part = tile[tuple(slice(0, n) for n in region.shape)]
     region[...] = region + part if atomic == "add" else part
     return output_tensor
@@ -211,29 +188,40 @@ def move(tile: Tile, target_memory: Memory, blayout: Word = None, slayout: Word 
 move.facts(vs.same)
 
 
-@op("tile.read", result=lambda call: scalar(call.type(0).dtype), family=MOVE)
+def _element(call: Call) -> Type:
+    t: TileType | TensorType = call.type(0)
+    require_element(call, readable(t), call.operands[1])
+    return scalar(t.dtype)
+
+
+def _written(call: Call) -> Type:
+    require_element(call, call.type(0).shape, call.operands[1])
+    return like_first(call)
+
+
+@op("tile.read", result=_element, family=MOVE)
 def tile_read(tile: Tile, indices: Dims) -> Any:
     """One element of a tile, as a scalar."""
-    return tile[_index(indices)].item()
+    return tile[index_at(indices)].item()
 
 
-@op("tile.write", result=like_first, family=MOVE, effect="write", raw=True)
+@op("tile.write", result=_written, family=MOVE, effect="write", raw=True)
 def tile_write(tile: Tile, indices: Dims, value: Scalar, *, env: Env) -> Any:
     """Set one element of a tile in place; the tile is returned."""
-    tile.data[_index(indices)] = scalar_like(value, env.dtype(0))
+    tile.data[index_at(indices)] = scalar_like(value, env.dtype(0))
     return tile
 
 
-@op("tensor.read", result=lambda call: scalar(call.type(0).dtype), unified="read", family=MOVE, effect="read")
+@op("tensor.read", result=_element, unified="read", family=MOVE, effect="read")
 def tensor_read(tensor: Tensor, indices: Dims) -> Any:
     """One element of a tensor, as a scalar."""
-    return tensor[_index(indices)].item()
+    return tensor[index_at(indices)].item()
 
 
-@op("tensor.write", result=like_first, unified="write", family=MOVE, effect="write")
+@op("tensor.write", result=_written, unified="write", family=MOVE, effect="write")
 def tensor_write(tensor: Tensor, indices: Dims, value: Scalar, *, env: Env) -> Any:
     """Set one element of a tensor; the tensor is returned."""
-    tensor[_index(indices)] = scalar_like(value, env.dtype(0))
+    tensor[index_at(indices)] = scalar_like(value, env.dtype(0))
     return tensor
 
 
@@ -261,10 +249,11 @@ def _tensor_slice(call: Call) -> Type:
     shape = dims_of(call.operands[1])
     if len(shape) != len(source.shape) or len(call.operands[2]) != len(source.shape):
         call.fail("TG008", f"shape and offset must have the tensor's rank {len(source.shape)}")
-    _check_inside(call, source.shape, call.operands[2], shape)
+    check_inside(call, source.shape, call.operands[2], shape)
     valid = dims_of(call.operands[3]) if call.operands[3] else None
-    if valid is not None and len(valid) != len(shape):
-        call.fail("TG008", f"valid_shape {shape_text(valid)} must have {len(shape)} entries")
+    if valid is not None:
+        check_valid(call, shape, valid)
+        require_inside(call, source.shape, dims_of(call.operands[2]), valid, "the region in use")
     gone = _dropped(call, shape)
     if gone:
         shape = tuple(d for i, d in enumerate(shape) if i not in gone)
@@ -287,7 +276,7 @@ def tensor_slice(
     tensor: Tensor, shape: Dims, offset: Dims, valid_shape: Dims = None, drop_dims: Dims = None
 ) -> Any:
     """A window of a tensor that aliases it; ``drop_dims`` names axes of extent 1 that the result does not have."""
-    part = tensor[_window(offset, valid_shape or shape)]
+    part = tensor[window_at(offset, valid_shape or shape)]
     return np.squeeze(part, tuple(int(d) for d in drop_dims)) if drop_dims else part
 
 
@@ -329,17 +318,17 @@ def _tile_slice(call: Call) -> Type:
     shape = dims_of(call.operands[1])
     if len(shape) != len(source.shape) or len(call.operands[2]) != len(source.shape):
         call.fail("TG008", f"shape and offset must have the tile's rank {len(source.shape)}")
-    _check_inside(call, source.shape, call.operands[2], shape)
+    check_inside(call, source.shape, call.operands[2], shape)
     valid = dims_of(call.operands[3]) if call.operands[3] is not None else None
     if valid is not None:
-        _check_valid(call, shape, valid)
+        check_valid(call, shape, valid)
     return tile(shape, source.dtype, valid, source.memory)
 
 
 @op("tile.slice", result=_tile_slice, pto="subview", unified="slice", family=VIEW, raw=True)
 def tile_slice(tile: Tile, shape: Dims, offset: Dims, valid_shape: Dims = None) -> Any:
     """A window of a tile."""
-    return tile.data[_window(offset, shape)].copy()
+    return tile.data[window_at(offset, shape)].copy()
 
 
 tile_slice.facts(vs.same)
@@ -376,7 +365,7 @@ def _transpose(call: Call) -> Type:
 
 
 @op("tile.transpose", result=_transpose, pto="ttrans", unified="transpose", family=MOVE)
-def transpose(tile: Tile, axis1: Int, axis2: Int, tmp_tile: Scratch = None) -> Any:
+def transpose(tile: Tile, axis1: Int, axis2: Int, tmp_tile: ScratchLike = None) -> Any:
     """Rows become columns."""
     return np.array(tile.T, order="C")
 
@@ -391,7 +380,7 @@ def _set_validshape(call: Call) -> Type:
             what = f"{call.decl.operand_params[i].name} must be an integer, got {count}"
             call.fail("TG006", what, hint="it counts the leading elements in use")
     valid = (dim_of(call.operands[1]), dim_of(call.operands[2]))
-    _check_valid(call, t.shape, valid)
+    check_valid(call, t.shape, valid)
     if isinstance(t, TensorType):
         return TensorType(t.shape, t.dtype, t.stride, t.layout, valid, t.kind)
     return tile(t.shape, t.dtype, valid, t.memory, t.layout)

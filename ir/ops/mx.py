@@ -9,7 +9,7 @@ from .. import mx
 from .. import valueset as vs
 from ..convert import decode, encode
 from ..dtypes import BF16, FP4, FP8E4M3FN, FP8E8M0, FP16, FP32, INT8, INT16, UINT8, DType
-from ..op import Call, DTypeAttr, Env, Int, Scratch, Tile, Word, op
+from ..op import Call, DTypeAttr, Env, Int, Scratch, ScratchLike, Tile, Word, op
 from ..types import TileType, TupleType, Type, shape_text, static, tile
 from ._result import agree
 
@@ -244,7 +244,7 @@ def _quant_type(call: Call) -> Type:
 
 
 @op("tile.quant", result=_quant_type, pto="tquant", unified="quant", family=QUANT)
-def quant(src: Tile, scale: Tile, offset: Tile = None, tmp: Scratch = None) -> Any:
+def quant(src: Tile, scale: Tile, offset: Tile = None, tmp: ScratchLike = None) -> Any:
     """src * scale (+ offset) rounded to nearest even and clamped: INT8, or UINT8 with an offset.
 
     ``scale`` and ``offset`` hold one FP32 number a row [M, 1]; ``scale`` is the inverse of the step (pto-isa

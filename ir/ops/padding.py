@@ -64,6 +64,12 @@ def _concat_idx_type(call: Call) -> Type:
         call.fail("TG008", f"needs static, fully valid rank-2 tiles of equally many rows, got {a} and {b}")
     if not call.type(2).dtype.is_int:
         call.fail("TG007", f"row lengths are integers, got {call.type(2).dtype.name}")
+    for i in (2, 3):
+        t: TileType = call.type(i)
+        rows = t.valid_shape[0]
+        if len(t.shape) != 2 or (isinstance(rows, int) and isinstance(a.shape[0], int) and rows < a.shape[0]):
+            what = f"{call.decl.operand_params[i].name} is valid in {shape_text(t.valid_shape)}"
+            call.fail("TG008", f"{what}, {a.shape[0]} rows are needed", hint="give the bytes of each row in column 0")
     return tile((a.shape[0], sum(widths)), a.dtype, None, a.memory)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import lazy_numpy as np
 from .. import valueset as vs
-from ..op import Call, Env, Scalar, Scratch, Tile, op
+from ..op import Call, Env, Scalar, ScratchLike, Tile, op
 from ..types import Type
 from ._math import divide, maximum, minimum, ordered_product, ordered_sum, scalar_like, through_double
 from ._result import (
@@ -29,13 +29,13 @@ _NAN = "NaN and the sign of zero (taken as: NaN if any is NaN)"
 
 
 @op("tile.row_sum", result=reduce_rows, pto="trowsum", unified="row_sum", family=ROW, target_defined=_ORDER)
-def row_sum(tile: Tile, tmp_tile: Scratch = None, *, env: Env) -> Any:
+def row_sum(tile: Tile, tmp_tile: ScratchLike = None, *, env: Env) -> Any:
     """Sum of each row: [M, N] -> [M, 1]."""
     return ordered_sum(tile, 1, env.dtype(0))
 
 
 @op("tile.row_max", result=reduce_rows, pto="trowmax", unified="row_max", family=ROW, target_defined=_NAN)
-def row_max(tile: Tile, tmp_tile: Scratch = None) -> Any:
+def row_max(tile: Tile, tmp_tile: ScratchLike = None) -> Any:
     """Largest element of each row: [M, N] -> [M, 1]."""
     return _fold(maximum, tile, 1)
 
@@ -44,7 +44,7 @@ row_max.facts(vs.same)
 
 
 @op("tile.row_min", result=reduce_rows, pto="trowmin", unified="row_min", family=ROW, target_defined=_NAN)
-def row_min(tile: Tile, tmp_tile: Scratch = None) -> Any:
+def row_min(tile: Tile, tmp_tile: ScratchLike = None) -> Any:
     """Smallest element of each row: [M, N] -> [M, 1]."""
     return _fold(minimum, tile, 1)
 
@@ -55,13 +55,13 @@ row_min.facts(vs.same)
 @op(
     "tile.row_prod", result=reduce_rows, pto="trowprod", unified="row_prod", family=ROW, target_defined=_ORDER
 )
-def row_prod(tile: Tile, tmp_tile: Scratch = None, *, env: Env) -> Any:
+def row_prod(tile: Tile, tmp_tile: ScratchLike = None, *, env: Env) -> Any:
     """Product of each row: [M, N] -> [M, 1]."""
     return ordered_product(tile, 1, env.dtype(0))
 
 
 @op("tile.col_sum", result=reduce_cols, pto="tcolsum", unified="col_sum", family=COL, target_defined=_ORDER)
-def col_sum(tile: Tile, tmp_tile: Scratch = None, *, env: Env) -> Any:
+def col_sum(tile: Tile, tmp_tile: ScratchLike = None, *, env: Env) -> Any:
     """Sum of each column: [M, N] -> [1, N]; with a scratch the hardware adds as a binary tree."""
     return ordered_sum(tile, 0, env.dtype(0))
 
@@ -114,7 +114,7 @@ def _(target: vs.ValueSet, row_vec: vs.ValueSet, *, call: vs.Call) -> vs.ValueSe
 
 
 @op("tile.row_expand_add", result=expand_rows, pto="trowexpandadd", unified="row_expand_add", family=EXPAND)
-def row_expand_add(tile: Tile, row_vec: Tile, tmp: Scratch = None) -> Any:
+def row_expand_add(tile: Tile, row_vec: Tile, tmp: ScratchLike = None) -> Any:
     """tile + row_vec [M, 1]."""
     return tile + row_vec
 

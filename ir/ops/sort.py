@@ -14,7 +14,7 @@ from ..dtypes import FP16, FP32, DType
 from ..op import Call, Flag, Scalar, Scratch, Tile, op
 from ..program import Const
 from ..types import TileType, Type, shape_text, tile
-from ._result import require_same_dtype
+from ._result import agree, require_same_dtype
 
 SORT = "sorting"
 _NAN = "the place of NaN (taken as above every number); equal values (taken as: the smaller index first)"
@@ -35,8 +35,20 @@ def _sort32_type(call: Call) -> Type:
     cols, valid = src.shape[-1], src.valid_shape[-1]
     if len(src.shape) != 2 or not isinstance(cols, int) or not isinstance(valid, int):
         call.fail("TG008", f"needs a rank-2 tile with static columns, got {shape_text(src.shape)}")
+    _check_indices(call, src, index)
     wide = pair_width(src.dtype)
     return tile((src.shape[0], cols * wide), src.dtype, (src.valid_shape[0], valid * wide), src.memory)
+
+
+def _check_indices(call: Call, src: TileType, index: TileType) -> None:
+    """Check that there is an index for each element, or one row of them for all rows."""
+    rows, cols = src.valid_shape
+    if not any(agree(index.valid_shape, (n, cols)) for n in (rows, 1)):
+        call.fail(
+            "TG008",
+            f"src is valid in {shape_text(src.valid_shape)}, idx in {shape_text(index.valid_shape)}",
+            hint="give an index for each element, or one row of indices for all rows",
+        )
 
 
 def pack_pairs(values: Any, indices: Any) -> Any:
@@ -79,9 +91,12 @@ def sort32(src: Tile, idx: Tile, tmp: Scratch = None) -> Any:
 def _run_type(call: Call) -> Type:
     src: TileType = call.type(0)
     _check_pairs(call, src)
-    block = call.operands[1]
+    block, cols = call.operands[1], src.valid_shape[1]
     if isinstance(block, Const) and (not isinstance(block.value, int) or block.value <= 0 or block.value % 64):
         call.fail("TG005", f"block_len must be a positive multiple of 64, got {block.value}")
+    if isinstance(block, Const) and isinstance(cols, int) and cols % (4 * block.value):
+        what = f"{cols} columns are no multiple of four runs of {block.value}"
+        call.fail("TG008", what, hint="four sorted runs stand side by side: 4 * block_len columns, or a multiple")
     return tile(src.shape, src.dtype, src.valid, src.memory)
 
 
@@ -90,6 +105,10 @@ def _check_pairs(call: Call, src: TileType) -> None:
         call.fail("TG007", f"merges FP16 and FP32 pairs, got {src.dtype.name}")
     if len(src.shape) != 2:
         call.fail("TG008", f"needs a rank-2 tile, got {shape_text(src.shape)}")
+    cols, width = src.valid_shape[1], pair_width(src.dtype)
+    if isinstance(cols, int) and cols % width:
+        what = f"{cols} columns of {src.dtype.name} are no whole pairs"
+        call.fail("TG008", what, hint=f"a pair takes {width} elements: pl.tile.sort32 makes them")
 
 
 def _merged(pairs: Any) -> Any:

@@ -112,7 +112,8 @@ class TestFinds:
 
     def test_a_second_program_that_fails(self):
         k = Kernel(x=tensor([4, 16], FP32), out=("Out", tensor([4, 16], FP32)))
-        broken = k.returns(k.store(k.load(k.p_x, [2, 0], [4, 16], [4, 16]), [0, 0], k.p_out))
+        start = k("scalar.add", k("tensor.dim", k.p_x, axis=0), -2)
+        broken = k.returns(k.store(k.load(k.p_x, [start, 0], [4, 16]), [0, 0], k.p_out))
         found = equivalent(elementwise(lambda k, x: x, FP32), broken).counterexample
         assert found.failure.code == "TG032"
         assert "second program fails" in found.render()
@@ -300,7 +301,8 @@ class TestPrograms:
 
     def test_an_error_of_the_first_program_is_raised(self):
         k = Kernel(x=tensor([2, 2], FP32))
-        f = k.returns(k("tensor.read", k.p_x, [7, 7]))
+        past = k("tensor.dim", k.p_x, axis=0)
+        f = k.returns(k("tensor.read", k.p_x, [past, 0]))
         with pytest.raises(TileggError) as caught:
             equivalent(f, f, samples=3)
         assert caught.value.diagnostics[0].code == "TG032"

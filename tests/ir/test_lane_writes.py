@@ -71,7 +71,7 @@ def test_a_kernel_that_asks_for_its_block() -> None:
         "for e in pl.spmd(1):\n    pl.write(out, [e, 0], 1)",
         "for e in pl.range(16):\n    pl.write(out, [e, 0], 1)",
         "for e in pl.spmd(4):\n    for k in pl.range(e):\n        pl.write(out, [k, 0], 1)",
-        "for e in pl.spmd(4):\n    t = pl.tile.full([1, 8], dtype=pl.INT32, value=1)\n    pl.store(t, [e, 0], out)",
+        "for e in pl.spmd(4):\n    t = pl.tile.full([1, 1], dtype=pl.INT32, value=1)\n    pl.store(t, [e, 0], out)",
     ],
 )
 def test_no_conflict_is_shown(body: str) -> None:

@@ -267,6 +267,10 @@ def test_histograms_of_a_byte() -> None:
     low = values("tile.histogram", x, np.array([[1]], np.uint8), byte=0)
     assert low[0, [2, 3]].tolist() == [2, 1] and low.sum() == 3
     refused("TG005", "no byte 2", "tile.histogram", tile((1, 8), UINT16), tile((1, 1), UINT8), byte=2)
+    refused("TG008", "8 rows are needed", "tile.histogram", tile((8, 8), UINT16), tile((4, 1), UINT8), byte=0)
+    refused("TG008", "3 rows are needed", "tile.histogram", tile((8, 8), UINT32), tile((2, 1), UINT8), byte=0)
+    assert type_of("tile.histogram", tile((8, 8), UINT16), tile((1, 1), UINT8), byte=1) == tile((8, 256), UINT32)
+    assert type_of("tile.histogram", tile((8, 8), UINT32), tile((1, 1), UINT8), byte=2) == tile((8, 256), UINT32)
 
 
 # -- gather and scatter --------------------------------------------------------------------------------------
@@ -398,6 +402,11 @@ def test_blocks_of_32_are_sorted_with_their_indices() -> None:
     half = values("tile.sort32", np.array([[1, 3]], np.float16), np.array([[7, 8]], np.uint32))
     assert half.shape == (1, 8) and pairs_of(half[0]) == [(3.0, 8), (1.0, 7)]
     refused("TG007", "FP16 and FP32", "tile.sort32", tile((2, 64), INT32), tile((2, 64), UINT32))
+    for other in ((32, 56), (33, 56), (32, 64), (33,), (1, 63), (2, 33, 64)):
+        refused("TG008", "idx in", "tile.sort32", tile((33, 64), FP32), tile(other, UINT32))
+    part, whole = tile((33, 64), FP32, (30, 64)), tile((33, 64), UINT32)
+    refused("TG008", "idx in [33, 64]", "tile.sort32", part, whole)
+    assert type_of("tile.sort32", part, tile((33, 64), UINT32, ("n", 64))) == tile((33, 128), FP32, (30, 128))
 
 
 def test_sorted_runs_are_merged() -> None:
@@ -411,6 +420,10 @@ def test_sorted_runs_are_merged() -> None:
     refused("TG005", "multiple of 64", "tile.mrgsort_format1", tile((1, 256), FP32), 32)
     refused("TG005", "block_len", "tile.mrgsort", tile((1, 256), FP32))
     refused("TG008", "one row", "tile.mrgsort_format2", tile((2, 64), FP32), tile((2, 64), FP32))
+    refused("TG008", "four runs of 64", "tile.mrgsort_format1", tile((1, 128), FP32), 64)
+    refused("TG008", "four runs of 64", "tile.mrgsort", tile((1, 384), FP16), None, None, None, None, 64)
+    refused("TG008", "no whole pairs", "tile.mrgsort_format2", tile((1, 64), FP32), tile((1, 63), FP32))
+    refused("TG008", "a pair takes 4 elements", "tile.mrgsort_format2", tile((1, 66), FP16), tile((1, 64), FP16))
 
 
 # -- padding, quantisation by rows ---------------------------------------------------------------------------
@@ -432,6 +445,9 @@ def test_rows_of_unlike_length_side_by_side() -> None:
     assert values("tile.concat_idx", a, b, one, two).tolist() == [[1, 5, 6, 0], [3, 4, 7, 0]]
     with pytest.raises(TileggError, match="shorter"):
         values("tile.concat_idx", a, b, np.array([[16], [0]], np.int32), two)
+    rows, lengths = tile((4, 8), FP32), tile((4, 8), INT32)
+    refused("TG008", "4 rows are needed", "tile.concat_idx", rows, rows, lengths, tile((3, 8), INT32))
+    refused("TG008", "src0_idx is valid in [2, 8]", "tile.concat_idx", rows, rows, tile((4, 8), INT32, (2, 8)), lengths)
 
 
 def test_quantisation_by_rows() -> None:

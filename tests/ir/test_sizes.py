@@ -7,13 +7,14 @@ import pytest
 import tilegg
 from tilegg.ir.diagnostics import TileggError
 from tilegg.ir.dtypes import FP32
+from tilegg.ir.program import Program
 from tilegg.ir.types import tensor
 
 LOAD = "t = pl.load(x, [0, 0], [16, 64])"
 
 
-def refused(*lines: str, parameter: str = "pl.Tensor[[16, 64], pl.FP32]") -> str:
-    """Return the diagnostic of a kernel with these lines, which must be a TG008 in the last of them."""
+def diagnosed(*lines: str, parameter: str = "pl.Tensor[[16, 64], pl.FP32]") -> tuple[str, str]:
+    """Return the message and the hint of a kernel with these lines, which must be a TG008 in the last of them."""
     text = f"@pl.function\ndef k(x: {parameter}, out: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):\n"
     text += "".join(f"    {line}\n" for line in lines) + "    return out\n"
     with pytest.raises(TileggError) as caught:
@@ -21,8 +22,14 @@ def refused(*lines: str, parameter: str = "pl.Tensor[[16, 64], pl.FP32]") -> str
     (found,) = caught.value.diagnostics
     assert found.code == "TG008" and found.span is not None and found.span.file == "k.py"
     assert found.span.line == 2 + len(lines) and found.span.column > 1
-    assert found.hint, "what to do is said"
-    return found.message
+    return found.message, found.hint
+
+
+def refused(*lines: str, parameter: str = "pl.Tensor[[16, 64], pl.FP32]") -> str:
+    """Return the message of :func:`diagnosed`, which must come with a hint."""
+    message, hint = diagnosed(*lines, parameter=parameter)
+    assert hint, "what to do is said"
+    return message
 
 
 @pytest.mark.parametrize("size", [0, -16])
@@ -105,3 +112,110 @@ def test_drawn_extents_fit_the_tile() -> None:
     program = tilegg.parse(SET)
     report = tilegg.equivalent(program, program, samples=8)
     assert report.equal and (report.runs, report.rejected) == (8, 0)
+
+
+TENSOR = "o: pl.Out[pl.Tensor[[8, 64], pl.FP32]]"
+INDICES = ["[16, 0]", "[0, 64]", "[-1, 0]", "[0, -64]", "[99, 99]"]
+
+
+@pytest.mark.parametrize("at", INDICES)
+@pytest.mark.parametrize(
+    "lines",
+    [(LOAD, "e = pl.tile.read(t, {})"), (LOAD, "w = pl.tile.write(t, {}, 1.0)"), ("e = pl.read(x, {})",),
+     ("w = pl.write(x, {}, 1.0)",)],
+)  # fmt: skip
+def test_elements_lie_inside(lines: tuple[str, ...], at: str) -> None:
+    message = refused(*lines[:-1], lines[-1].format(at))
+    assert message.endswith("is negative" if "-" in at else "of [16, 64]") and "index" in message
+
+
+@pytest.mark.parametrize("access", ["pl.tile.read(t, {})", "pl.tile.write(t, {}, 1.0)", "pl.read(x, {})"])
+def test_positions_have_the_rank(access: str) -> None:
+    assert "has rank 1, not 2" in refused(LOAD, f"e = {access.format('[3]')}")
+    assert "has rank 3, not 2" in refused(LOAD, f"e = {access.format('[0, 3, 0]')}")
+
+
+def test_only_valid_elements_are_read_and_all_are_written() -> None:
+    part = "t = pl.load(x, [0, 0], [16, 64], valid_shape=[4, 64])"
+    assert "index 4 lies outside dimension 0 of [4, 64]" in refused(part, "e = pl.tile.read(t, [4, 0])")
+    assert "dimension 0 of [16, 64]" in refused(part, "w = pl.tile.write(t, [16, 0], 1.0)")
+    accepted(part, "w = pl.tile.write(t, [15, 63], 1.0)", "e = pl.tile.read(t, [3, 63])")
+
+
+def test_elements_of_arrays() -> None:
+    made = "a = pl.array.create(4, pl.INT32)"
+    for at in (4, -1):
+        assert f"index {at}" in refused(made, f"e = pl.array.get_element(a, {at})")
+        assert f"index {at}" in refused(made, f"b = pl.array.update_element(a, {at}, 1)")
+    accepted(made, "e = pl.array.get_element(a, 3)")
+
+
+def accepted(*lines: str, parameters: str = "x: pl.Tensor[[16, 64], pl.FP32]") -> Program:
+    """Return the kernel with these lines, which must be read and verify."""
+    text = f"@pl.function\ndef k({parameters}, n: pl.Scalar[pl.INDEX]):\n"
+    program = tilegg.parse(text + "".join(f"    {line}\n" for line in lines) + "    return x\n")
+    assert not tilegg.verify(program)
+    return program
+
+
+def test_dynamic_positions_and_extents_are_left_to_the_run() -> None:
+    accepted(LOAD, "w = pl.tile.write(t, [n, 63], 1.0)", "e = pl.tile.read(t, [15, n])", "v = pl.write(x, [n, n], e)")
+    dynamic = "x: pl.Tensor[[M, 64], pl.FP32]"
+    accepted(LOAD, "e = pl.read(x, [99, 63])", "y = pl.store(t, [90, 0], x)", parameters=dynamic)
+    accepted("t = pl.load(x, [0, 0], [16, 64], valid_shape=[n, 64])", "y = pl.store(t, [n, 0], o)",
+             parameters=f"x: pl.Tensor[[16, 64], pl.FP32], {TENSOR}")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("y = pl.store(t, [0, 0], o)", "offset 0 + size 16 exceeds dimension 0 of [8, 64]"),
+        ("y = pl.store(t, [0, -1], out)", "offset -1 along dimension 1 is negative"),
+        ("y = pl.store(t, [1, 0], out)", "offset 1 + size 16 exceeds dimension 0 of [16, 64]"),
+        ("y = pl.store(t, [pl.tensor.dim(o, 0), 0], o)", "size 16 exceeds dimension 0 of [8, 64]"),
+        ("y = pl.tile.store(t, [4, 0], o, [8, 64])", "offset 4 + size 8 exceeds dimension 0 of [8, 64]"),
+        ("y = pl.tile.store(t, [0, 0], out, [32, 64])", "offset 0 + size 32 exceeds dimension 0 of [16, 64]"),
+        ("y = pl.tile.store(t, [0, 0], out, [16])", "shapes must have the tensor's rank 2"),
+        ("y = pl.store(t, [0], v)", "does not fit into a tensor of rank 1"),
+    ],
+)
+def test_stores_stay_inside_the_tensor(line: str, what: str) -> None:
+    parameters = f"pl.Tensor[[16, 64], pl.FP32], {TENSOR}, v: pl.Out[pl.Tensor[[1024], pl.FP32]]"
+    message, _ = diagnosed(LOAD, line, parameter=parameters)
+    assert what in message
+
+
+def test_what_is_valid_is_stored() -> None:
+    parameters = f"x: pl.Tensor[[16, 64], pl.FP32], {TENSOR}, c: pl.Out[pl.Tensor[[2, 8, 64], pl.FP32]]"
+    part = "t = pl.load(x, [0, 0], [16, 64], valid_shape=[8, 64])"
+    accepted(part, "y = pl.store(t, [0, 0], o)", "z = pl.store(t, [1, 0, 0], c)", parameters=parameters)
+    accepted(LOAD, "y = pl.tile.store(t, [0, 0], o, [8, 64])", parameters=parameters)
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("t = pl.load(o, [0, 0], [16, 64], valid_shape=[16, 64])", "the region read: offset 0 + size 16 exceeds"),
+        ("t = pl.load(o, [2, 0], [16, 64], valid_shape=[7, 64])", "the region read: offset 2 + size 7 exceeds"),
+        ("t = pl.load(o, [pl.tensor.dim(o, 0), 0], [16, 64])", "size 16 exceeds dimension 0 of [8, 64]"),
+        ("s = pl.tensor.slice(o, [16, 64], [0, 0], valid_shape=[9, 64])", "the region in use: offset 0 + size 9"),
+        ("s = pl.tensor.slice(x, [16, 64], [0, 0], valid_shape=[17, 64])", "exceeds the shape [16, 64]"),
+    ],
+)
+def test_what_is_valid_is_inside_the_tensor(line: str, what: str) -> None:
+    message, _ = diagnosed(line, parameter=f"pl.Tensor[[16, 64], pl.FP32], {TENSOR}")
+    assert what in message
+    accepted(
+        "t = pl.load(o, [2, 0], [16, 64], valid_shape=[6, 64])", parameters=f"x: pl.Tensor[[16, 64], pl.FP32], {TENSOR}"
+    )
+
+
+def test_a_store_past_the_tensor_at_run_time_is_refused() -> None:
+    text = (
+        "@pl.function\ndef k(x: pl.Tensor[[16, 64], pl.FP32], n: pl.Scalar[pl.INDEX],"
+        f" {TENSOR}):\n    {LOAD}\n    return pl.tile.store(t, [n, 0], o, [8, 64])\n"
+    )
+    inputs = {"x": np.ones((16, 64), np.float32)}
+    assert (tilegg.run(tilegg.parse(text), {**inputs, "n": 0})["o"] == 1).all()
+    with pytest.raises(TileggError, match="reaches past the tensor"):
+        tilegg.run(tilegg.parse(text), {**inputs, "n": 4})
