@@ -226,7 +226,8 @@ def _known(operands: Sequence[Operand]) -> bool:
     for o in operands:
         cls = o.__class__
         if cls is Value:
-            if o.type.__class__ is OpaqueType and o.type not in _NAMED and array_of(o.type) is None:
+            t = o.type  # type: ignore[union-attr]
+            if t.__class__ is OpaqueType and t not in _NAMED and array_of(t) is None:
                 return False
         elif cls is tuple and not _known(o):  # type: ignore[arg-type]
             return False

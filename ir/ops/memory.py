@@ -442,6 +442,12 @@ def _promised(call: Call) -> Type:
     lo, hi = (o.value if isinstance(o, Const) else None for o in call.operands[1:3])
     if lo is not None and hi is not None and not lo <= hi:
         call.fail("TG030", f"no number is in [{lo}, {hi}]", hint="the first bound is the lower one")
+    dtype: DType = call.type(0).dtype
+    if dtype.is_int and lo is not None and hi is not None:
+        least, most = max(lo, dtype.min_value), min(hi, dtype.max_value)
+        if least > most or math.ceil(least) > math.floor(most):
+            hint = f"its elements are integers, {dtype.min_value} to {dtype.max_value}"
+            call.fail("TG030", f"no {dtype.name} is in [{lo}, {hi}]", hint=hint)
     return like_first(call)
 
 

@@ -1,4 +1,4 @@
-"""Float literals that a tile's dtype would turn into infinity, or integers that would wrap, are refused."""
+"""Float literals that a tile's dtype would turn into infinity, integers that would wrap, and promises of nothing."""
 
 from __future__ import annotations
 
@@ -64,3 +64,24 @@ def test_the_builder_and_infinite_literals() -> None:
     b.tile.maximums(t, float("-inf"))
     with pytest.raises(TileggError, match="would become infinity"):
         b.tile.muls(t, 1e6)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "lo", "hi"),
+    [("INT32", 0.2, 0.8), ("INT32", -0.75, -0.25), ("INT8", 200, 300), ("UINT8", -5, -1),
+     ("INT16", "math.inf", "math.inf"), ("INT8", 127.25, 127.75), ("FP32", 1.0, 0.0), ("INT32", 1, 0)],
+)  # fmt: skip
+def test_a_promise_that_no_element_keeps_is_refused(dtype: str, lo: object, hi: object) -> None:
+    with pytest.raises(TileggError, match=f"no ({dtype}|number) is in") as caught:
+        parsed(f"pl.tile.assume(t, {lo}, {hi})", dtype)
+    (found,) = caught.value.diagnostics
+    assert found.code == "TG030" and found.span.line == 5 and found.hint
+
+
+@pytest.mark.parametrize(
+    ("dtype", "lo", "hi"),
+    [("INT32", 0.2, 1.0), ("INT32", -0.5, 0.5), ("INT8", -1000, 1000), ("INT8", 127, 300), ("FP32", 0.2, 0.8),
+     ("INT32", "-math.inf", "math.inf"), ("UINT8", 3, 3)],
+)  # fmt: skip
+def test_a_promise_that_some_element_keeps_is_taken(dtype: str, lo: object, hi: object) -> None:
+    assert not tilegg.verify(parsed(f"pl.tile.assume(t, {lo}, {hi})", dtype))
