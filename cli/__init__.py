@@ -55,6 +55,9 @@ def _parsed(words: list[str]) -> int:
 
     try:
         args = parser(words[0] if words else "").parse_args(words)
+        # Options that make sense only together, where a verb has some.
+        if "together" in args:
+            args.together(args)
     except SystemExit as stop:
         return _flushed(stop.code if isinstance(stop.code, int) else 0)
     return _flushed(_run(args, words))

@@ -58,6 +58,12 @@ def add(verbs: Verbs) -> None:
     p.add_argument("--report", metavar="FILE", help="also write an HTML report of every choice")
     p.add_argument("--json", action="store_true", help="print JSON")
 
+    def together(args: Namespace) -> None:
+        if args.start is not None and args.to is None:
+            p.error(f"argument --from: {args.start} needs --to, the file, function or value to end at")
+
+    p.set_defaults(together=together)
+
 
 def explain(args: Namespace, console: Console) -> int:
     """Explain the choices of one lowering, or the steps between two programs."""

@@ -199,6 +199,9 @@ def test_the_steps_between_values_of_one_program(tilegg, source):
     done = tilegg("explain", path, "--arch", "a5", "--from", values[1], "--to", values[0])
     assert done.code == 1 and "are not equal in the e-graph" in done.out
     assert "error[TG003]" in tilegg("explain", path, "--arch", "a5", "--to", values[0]).err
+    for more in ((), ("--pareto",), ("--json",)):
+        done = tilegg("explain", path, "--arch", "a5", "--from", values[1], *more)
+        assert (done.code, done.out) == (2, "") and f"argument --from: {values[1]} needs --to" in done.err
     done = tilegg("explain", path, "--arch", "a5", "--from", values[1], "--to", "nowhere")
     assert done.code == 1 and "nothing in the program is called 'nowhere'" in done.err
 
