@@ -97,8 +97,8 @@ def lower(
     instructions or accuracy. ``contract``: faithful (a cast may take a legal chain that rounds twice, with a
     remark), exact, or contracted (fewer roundings than written as well: multiply-adds, quotients).
     ``exact``: prove the optimum with the integer solver, up to ``time_limit`` seconds a
-    region. ``after(name, thing)`` is called after each pass. ``memo``: solved regions to reuse. ``compat``: in SIMT
-    code, rewrite the forms kept for hand-written code (canonical), or keep them (keep).
+    region. ``after(name, thing)`` is called after each pass. ``memo``: solved regions to reuse (``None``: none).
+    ``compat``: in SIMT code, rewrite the forms kept for hand-written code (canonical), or keep them (keep).
     Raises :class:`TileggError` (TG020-TG022, TG040, and TG055-TG057 for SIMT code where it cannot run).
     """
     if objective not in OBJECTIVES:
@@ -108,6 +108,9 @@ def lower(
     budget = Budget(nodes=node_limit)
     if compat not in COMPATS:
         raise error("TG040", f"unknown compatibility {compat!r}", hint=f"one of {', '.join(COMPATS)}")
+    if memo is not None and not isinstance(memo, Memo):
+        hint = "None goes without; left out, the regions this process has solved are used again"
+        raise error("TG040", f"memo is a Memo or None, not {memo!r:.40}", hint=hint)
     options = Options(objective, contract, exact, time_limit, budget, after, memo, None, compat)
     target = load_target(arch) if arch else None
     with no_collection():

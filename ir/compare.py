@@ -66,13 +66,13 @@ def parse_contract(contract: str) -> float | None:
     """Return the ulp bound of a contract: ``None`` for ``exact``, N for ``ulp:N``; raises TG040."""
     if contract == "exact":
         return None
-    word, _, number = contract.partition(":")
+    word, _, number = contract.partition(":") if isinstance(contract, str) else ("", "", "")
     try:
         bound = float(number)
     except ValueError:
         bound = -1.0
     if word != "ulp" or not bound >= 0:
-        raise error("TG040", f"unknown contract {contract[:40]!r}", hint='use "exact" or e.g. "ulp:2"')
+        raise error("TG040", f"unknown contract {contract!r:.40}", hint='use "exact" or e.g. "ulp:2"')
     return bound
 
 

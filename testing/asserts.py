@@ -68,19 +68,21 @@ def assert_lowering_correct(
     program: Given,
     arch: str | tuple[str, ...] | list[str] = "",
     *,
+    objective: str = "cycles",
     contract: str = "faithful",
-    within: str = "exact",
+    within: str | None = None,
     assembly: bool = True,
     **options: Any,
 ) -> list[LoweringReport]:
     """Fail with a small counterexample when a lowered program computes something else than the program.
 
     ``program``: anything :func:`~tilegg.testing.given.as_program` takes. ``arch``: a target or several (default: all
-    there are). ``contract``: that of the lowering. Casts that may round twice and composites computed by recipes are
-    put back first, since they differ on purpose; the report lists them. Recipes must keep the error they state on the
-    same inputs. ``within``: how near results must be, ``exact`` or ``ulp:N``. The lowered program is also run with what
-    the target's conversions do, and, unless ``assembly`` is false, written as assembly that must read back, verify
-    and, executed on bytes, compute the same. Other options: see :func:`assert_equivalent`.
+    there are). ``objective`` and ``contract``: those of the lowering. Casts that may round twice and composites
+    computed by recipes are put back first, since they differ on purpose; the report lists them. Recipes must keep the
+    error they state on the same inputs. ``within``: how near results must be, ``exact`` (the default) or ``ulp:N``.
+    The lowered program is also run with what the target's conversions do, and, unless ``assembly`` is false, written
+    as assembly that must read back, verify and, executed on bytes, compute the same. Other options: see
+    :func:`assert_equivalent`.
 
     Raises :class:`NotEquivalent`; ``AssertionError`` for a recipe beyond its bound; :class:`~tilegg.TileggError` for a
     program that does not verify, or that cannot be lowered or written for the target.
@@ -91,9 +93,10 @@ def assert_lowering_correct(
     given = as_program(program)
     reports = []
     for name in [arch] if isinstance(arch, str) and arch else (arch or target_names()):
-        report = check_lowering(given, name, contract=contract, within=within, **options)
+        report = check_lowering(given, name, objective=objective, contract=contract, within=within, **options)
         for what, found in report.failed():
-            hint = "\nleft-out roundings: say within='ulp:N'" if contract == "contracted" and within == "exact" else ""
+            strict = contract == "contracted" and within in (None, "exact")
+            hint = "\nleft-out roundings: say within='ulp:N'" if strict else ""
             text = _again(found, given, options.get("function"), ("program", "lowered"))
             raise NotEquivalent(f"{name}, {what}: {found.render()}\n{text}{hint}", found)
         if report.unknown:

@@ -93,8 +93,9 @@ def check_lowering(
     arch: str = "",
     *,
     lowered: Lowered | None = None,
+    objective: str = "cycles",
     contract: str = "faithful",
-    within: str = "exact",
+    within: str | None = None,
     inputs: int = 64,
     seed: int = 0,
     facts: Mapping[str, Any] | None = None,
@@ -107,15 +108,16 @@ def check_lowering(
 ) -> LoweringReport:
     """Lower a program for a target and compare it with its lowering, every function that no other calls.
 
-    ``lowered``: what :func:`tilegg.lower` gave for the program, when it is there already. ``within``: how near results
-    have to be, ``exact`` or ``ulp:N``; the contract ``contracted`` leaves roundings out, so that it needs the latter.
+    ``lowered``: what :func:`tilegg.lower` gave for the program, when it is there already; else it is lowered for the
+    ``objective`` under the ``contract``. ``within``: how near results have to be, ``exact`` (the default) or ``ulp:N``;
+    the contract ``contracted`` leaves roundings out, so that it needs the latter.
     Recipes are watched on the same inputs: what they give may be no farther from the real function than they state.
     The rest is as for :func:`~tilegg.testing.fanout.compare_programs`. Facts that name no parameter of a function are
     left out for that function.
 
     Raises what lowering raises for what the target cannot do.
     """
-    made = lower(program, arch, contract=contract) if lowered is None else lowered
+    made = lower(program, arch, objective=objective, contract=contract) if lowered is None else lowered
     ideal = exact_form(made)
     acting, unknown = _acting(made)
     names = entry_names(program, function)
@@ -131,7 +133,7 @@ def check_lowering(
             "executor": executor, "progress": progress,
             "facts": {k: v for k, v in (facts or {}).items() if k not in others},
         }  # fmt: skip
-        functions[name] = compare_programs(program, ideal, contract=within, **options)
+        functions[name] = compare_programs(program, ideal, contract="exact" if within is None else within, **options)
         if acting is not None and functions[name].equal:
             acted[name] = compare_programs(made.program, acting, promises=program, **options)
         if measured and functions[name].equal:

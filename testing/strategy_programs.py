@@ -75,9 +75,10 @@ def programs(
 
     ``target``: only programs that can be lowered and written as assembly for it. ``dtypes``: of tiles; predicates are
     UINT8 besides.
-    ``ops``: names (``tile.add``, or ``add``) or families of operations (default: every pure tile and scalar operation);
-    one that no operation of the rest can feed is not drawn. ``shape``: of most tiles. ``flow``: loops and branches.
-    ``composites``: sine, cosine and others that recipes lower with an error, unless ``ops`` names them anyway.
+    ``ops``: names (``tile.add``, or ``add``) or families of operations, in small or capital letters (default: every
+    pure tile and scalar operation); one that no operation of the rest can feed is not drawn. ``shape``: of most tiles.
+    ``flow``: loops and branches. ``composites``: sine, cosine and others that recipes lower with an error, unless
+    ``ops`` names them anyway.
 
     Raises TG003 for an unknown operation, TG004 for an unknown dtype, TG040 for an unknown target.
     """
@@ -95,7 +96,8 @@ def chosen_ops(ops: Iterable[str] | None) -> list[str]:
     else:
         found = []
         for word in ops:
-            here = [n for n in known if word in (n, n.partition(".")[2], OPS[n].family)]
+            family = word.lower()
+            here = [n for n in known if word in (n, n.partition(".")[2]) or OPS[n].family.lower() == family]
             if not here:
                 message = f"{word!r} is neither a pure operation nor a family of some"
                 raise error("TG003", message, hint="see: tilegg ops")

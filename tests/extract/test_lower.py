@@ -337,3 +337,12 @@ def test_empty_functions_pass() -> None:
     empty = replace(program, functions=(replace(program.functions[0], body=Block(())),))
     found = lower(empty, "a5")
     assert found.program == empty and found.totals.instructions == 0 and found.optimum == "proved"
+
+
+@pytest.mark.parametrize("wrong", [False, True, {}, "shared", Memo])
+def test_what_is_no_memo_is_diagnosed(wrong: object) -> None:
+    with pytest.raises(TileggError, match="memo is a Memo or None, not") as caught:
+        lower(chain(INT32, FP16), "a5", memo=wrong)  # type: ignore[arg-type]
+    assert caught.value.diagnostics[0].code == "TG040" and "None goes without" in caught.value.diagnostics[0].hint
+    for right in (None, Memo()):
+        assert lower(chain(INT32, FP16), "a5", memo=right).totals.legal

@@ -64,7 +64,7 @@ class TestWrongProgramsAreFound:
 
     def test_a_second_program_that_fails(self) -> None:
         wide = kernel("FP32", "FP32", "r = t")
-        late = wide.replace("[0, 0], [16, 64]", "[8, 0], [16, 64], valid_shape=[16, 64]")
+        late = wide.replace("tile.load(x, [0, 0]", "tile.load(x, [pl.tensor.dim(x, 0) - 8, 0]")
         with pytest.raises(NotEquivalent, match="second program fails"):
             assert_equivalent(wide, late)
 
@@ -185,6 +185,29 @@ class TestLowerings:
         with pytest.raises(NotEquivalent, match="left-out roundings: say within='ulp:N'"):
             assert_lowering_correct(text, arch, contract="contracted")
         assert_lowering_correct(text, arch, contract="contracted", within="ulp:1")
+
+    def test_the_objective_is_that_of_the_lowering(self) -> None:
+        text = cast("FP32", "FP16 rint", "INT8 rint")
+        for objective in ("cycles", "instructions", "accuracy"):
+            (report,) = assert_lowering_correct(text, "a5", objective=objective, within=None, inputs=4)
+            assert report.lowered.objective == objective
+        (report,) = assert_lowering_correct(text, "a5", inputs=4)
+        assert report.lowered.objective == "cycles" and report.functions["k"].contract == "exact"
+        program = tilegg.parse(text)
+        assert check_lowering(program, "a5", objective="accuracy", inputs=4).lowered.objective == "accuracy"
+        with pytest.raises(TileggError, match="unknown objective 'speed'"):
+            assert_lowering_correct(text, "a5", objective="speed")
+
+    @pytest.mark.parametrize("within", ["near", 2, "ulp:-1"])
+    def test_unknown_bounds_are_diagnosed(self, within: object) -> None:
+        with pytest.raises(TileggError, match="unknown contract") as caught:
+            assert_lowering_correct(cast("FP32", "FP16"), "a5", within=within)
+        assert caught.value.diagnostics[0].code == "TG040"
+
+    def test_without_a_bound_left_out_roundings_are_told(self) -> None:
+        text = kernel("FP32", "FP32", "r = pl.tile.add(pl.tile.muls(t, 3.1), t)")
+        with pytest.raises(NotEquivalent, match="left-out roundings: say within='ulp:N'"):
+            assert_lowering_correct(text, "a5", contract="contracted", within=None)
 
     def test_what_a_target_cannot_do_is_diagnosed(self) -> None:
         with pytest.raises(TileggError) as caught:

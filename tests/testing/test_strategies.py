@@ -159,6 +159,9 @@ class TestPrograms:
 
     def test_families_and_names(self) -> None:
         assert chosen_ops(["row reductions"]) == ["tile.row_max", "tile.row_min", "tile.row_prod", "tile.row_sum"]
+        for name in {OPS[n].family for n in chosen_ops(None)}:
+            heading = name[0].upper() + name[1:]  # as in docs/operations.md
+            assert chosen_ops([heading]) == chosen_ops([name]) == chosen_ops([name.upper()]) != []
         assert chosen_ops(["mul", "tile.add"]) == ["tile.add", "tile.mul", "scalar.mul"]
 
 
