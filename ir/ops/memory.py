@@ -238,7 +238,15 @@ def tensor_create(
     return np.full(tuple(int(d) for d in shape), fill, dtype.storage)
 
 
-@op("tensor.dim", result=lambda call: scalar(INDEX), family=VIEW, effect="read")
+def _extent(call: Call) -> Type:
+    shape, axis = call.type(0).shape, call.attr("axis")
+    if not -len(shape) <= axis < len(shape):
+        hint = f"axes are 0 to {len(shape) - 1}; negative ones count from the last"
+        call.fail("TG008", f"there is no axis {axis} in {shape_text(shape)}", hint=hint)
+    return scalar(INDEX)
+
+
+@op("tensor.dim", result=_extent, family=VIEW, effect="read")
 def tensor_dim(tensor: Tensor, axis: Int) -> Any:
     """The extent of one dimension."""
     return int(tensor.shape[axis])

@@ -142,6 +142,12 @@ def test_only_valid_elements_are_read_and_all_are_written() -> None:
     accepted(part, "w = pl.tile.write(t, [15, 63], 1.0)", "e = pl.tile.read(t, [3, 63])")
 
 
+def test_axes_are_those_of_the_tensor() -> None:
+    for axis in (2, -3):
+        assert f"no axis {axis} in [16, 64]" in refused(f"n = pl.tensor.dim(x, {axis})")
+    accepted("a = pl.tensor.dim(x, 1)", "b = pl.tensor.dim(x, -2)")
+
+
 def test_elements_of_arrays() -> None:
     made = "a = pl.array.create(4, pl.INT32)"
     for at in (4, -1):
