@@ -72,9 +72,8 @@ Array = Annotated[Any, Kind.ARRAY]
 Scalar = Annotated[Any, Kind.SCALAR]
 Dims = Annotated[Any, Kind.DIMS]
 Scratch = Annotated[Any, Kind.SCRATCH]
-# A scratch tile with the element type of an operand, the first or the second.
+# A scratch tile with the element type of the first operand.
 ScratchLike = Annotated[Any, Kind.SCRATCH, 0]
-ScratchLikeSecond = Annotated[Any, Kind.SCRATCH, 1]
 Pointer = Annotated[Any, Kind.POINTER]
 AnyValue = Annotated[Any, Kind.ANY]
 DTypeAttr = Annotated[Any, Kind.DTYPE]

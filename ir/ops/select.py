@@ -7,7 +7,7 @@ from typing import Any
 from .. import lazy_numpy as np
 from .. import valueset as vs
 from ..dtypes import UINT8
-from ..op import REQUIRED, Call, Compare, Env, Scalar, Scratch, ScratchLikeSecond, Tile, op
+from ..op import REQUIRED, Call, Compare, Env, Scalar, Scratch, Tile, op
 from ..packing import pack_mask, unpack_mask
 from ..types import TileType, Type
 from . import _math
@@ -77,7 +77,7 @@ def _sels_type(call: Call) -> Type:
 
 
 @op("tile.sels", result=_sels_type, pto="tsels", family=FAMILY)
-def sels(mask: Tile, src: Tile, tmp: ScratchLikeSecond = None, scalar: Scalar = REQUIRED, *, env: Env) -> Any:
+def sels(mask: Tile, src: Tile, tmp: Scratch = None, scalar: Scalar = REQUIRED, *, env: Env) -> Any:
     """src where the mask bit is 1, else the scalar; without a scratch tile, writing assembly makes one."""
     return np.where(unpack_mask(mask, src.shape[-1]), src, _math.scalar_like(scalar, env.dtype(1)))
 

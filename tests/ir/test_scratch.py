@@ -19,7 +19,7 @@ CALLS = {
     "tile.row_sum": "a, tmp", "tile.row_max": "a, tmp", "tile.row_min": "a, tmp", "tile.row_prod": "a, tmp",
     "tile.col_sum": "a, tmp", "tile.row_expand_add": "a, c, tmp", "tile.row_argmax": "a, tmp",
     "tile.row_argmin": "a, tmp", "tile.col_argmax": "a, tmp", "tile.col_argmin": "a, tmp", "tile.pow": "a, b, tmp",
-    "tile.pows": "a, 2, tmp", "tile.sels": "m, a, tmp, 1", "tile.transpose": "a, 0, 1, tmp", "tile.rem": "a, b, tmp",
+    "tile.pows": "a, 2, tmp", "tile.transpose": "a, 0, 1, tmp", "tile.rem": "a, b, tmp",
     "tile.rems": "a, 3, tmp", "tile.rsqrt": "a, tmp", "tile.xor": "a, b, tmp", "tile.xors": "a, 3, tmp",
     "tile.quant": "a, c, tmp=tmp",
 }  # fmt: skip
@@ -53,11 +53,16 @@ def test_the_bits_of_a_rectifier_are_bytes() -> None:
         tilegg.parse(program("pl.tile.prelu(a, b, tmp)", "FP32", "FP32"))
 
 
-@pytest.mark.parametrize("arch", tilegg.target_names())
-def test_what_targets_plan_like_the_data_is_declared_so(arch: str) -> None:
-    """A scratch tile that a target gives the dtype of source or result must not be written with another."""
-    target = tilegg.load_target(arch)
+def test_what_targets_plan_like_the_data_is_declared_so() -> None:
+    """A scratch tile that all targets give the dtype of source or result must not be written with another."""
+    targets = [tilegg.load_target(arch) for arch in tilegg.target_names()]
     for decl in OPS.values():
-        rules = target.ops[decl.pto].scratch if decl.pto in target.ops else ()
-        if any(not r.dtype for r in rules) and any(p.kind is Kind.SCRATCH for p in decl.operand_params):
-            assert decl.alike, f"{decl.name} on {arch}"
+        rules = [r for t in targets if decl.pto in t.ops for r in t.ops[decl.pto].scratch]
+        if rules and not any(r.dtype for r in rules) and any(p.kind is Kind.SCRATCH for p in decl.operand_params):
+            assert decl.alike, decl.name
+
+
+@pytest.mark.parametrize("scratch", ["UINT8", "FP32", "INT32"])
+def test_selections_take_what_any_target_takes(scratch: str) -> None:
+    for line in ("pl.tile.sels(m, a, tmp, 1)", "pl.tile.sel(m, a, b, tmp)"):
+        assert not tilegg.verify(tilegg.parse(program(line, "FP32", scratch)))

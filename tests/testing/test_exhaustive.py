@@ -104,7 +104,9 @@ class TestPositions:
         t = tile(self.SHAPE, dtype)
         operands = []
         for p in decl.operand_params:
-            if p.kind in (Kind.TILE, Kind.SCRATCH):
+            if p.kind is Kind.SCRATCH and p.like is None:
+                operands.append(Value(p.name, tile(self.SHAPE, UINT8)))
+            elif p.kind in (Kind.TILE, Kind.SCRATCH):
                 operands.append(Value(p.name, t))
             elif p.kind is Kind.SCALAR:
                 operands.append(Const(3.0, FP32) if dtype.is_float else Const(3, dtype))
