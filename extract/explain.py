@@ -14,6 +14,7 @@ from ..ir.op import OPS
 from ..ir.ops.select import COMPARISONS
 from ..ir.program import Const, Op, Operand, Value
 from ..ir.types import ScalarType, TileType, shape_text
+from ..rules.paths_error import apart_in_words, kind_in_words, lost_in_words
 from ..rules.rule import Rule
 from .describe import FactUsed
 from .kbest import Alternative
@@ -248,10 +249,13 @@ def error_text(a: Alternative) -> str:
     """Return ``inexact: 1.2 % differ, up to 1 ulp``."""
     assert a.road is not None
     measured = a.road.error
-    what = "values" if measured.exhaustive else "samples"
+    words = measured.to_json()
+    what = kind_in_words(words)
     if not measured.differing:
-        return "not proved exact" if a.road.witness is None else f"inexact, none of {measured.samples} {what} differs"
-    return f"inexact: {_share(measured.rate)} {what} differ, by up to {measured.max_ulp} ulp"
+        seen = "not proved exact" if a.road.witness is None else f"inexact, none of {measured.samples} {what} differs"
+        return seen + lost_in_words(words, "")
+    part = _share(measured.not_finite.rate) + f" {what}" if measured.not_finite else ""
+    return f"inexact: {_share(measured.rate)} {what} differ{apart_in_words(words)}{lost_in_words(words, part)}"
 
 
 def _share(rate: float) -> str:
@@ -312,6 +316,6 @@ def alternative_json(a: Alternative) -> dict[str, Any]:
         "cycles": round(a.extra.cycles, 3) if a.extra else None,
         "instructions": a.extra.instructions if a.extra else None,
         "inexact": a.extra.inexact if a.extra else None,
-        "error": {"rate": measured.rate, "max_ulp": measured.max_ulp} if measured else None,
+        "error": {k: measured.to_json()[k] for k in ("rate", "max_ulp", "not_finite")} if measured else None,
         "refusal": a.refusal,
     }

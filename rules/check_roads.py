@@ -142,12 +142,11 @@ def _judge(road: Road, left: Valued, right: Valued, differ: Arr) -> str | None:
     """Return what is wrong with a difference; ``None`` if the road states it."""
     if road.exact:
         return "called exact"
-    if not road.dst.is_float and not road.request.saturate:
-        # Low bits wrap around: distances say nothing, the road states no bound.
-        return None
-    distance = ulp_distance(left.data, right.data, left.dtype)[differ]
-    finite = distance[np.isfinite(distance)]
-    far = int(finite.max()) if finite.size else 0
+    distance = ulp_distance(left.data, right.data, left.dtype)
+    finite = np.isfinite(decode(left.data, left.dtype)) & np.isfinite(decode(right.data, right.dtype))
+    far = int(distance[differ & finite].max(initial=0))
+    if (differ & ~finite).any() and road.error.not_finite is None:
+        return "NaN or infinite on one side only where both are stated to be finite"
     if far > road.error.max_ulp:
         return f"{far} ulp where at most {road.error.max_ulp} are stated"
     return None

@@ -37,10 +37,9 @@ from ..ir.rounding import effective
 from ..ir.valueset import ValueSet
 from .composed import Composed, composed_on
 from .paths_chain import Conversion, Verdict, run
-from .paths_error import Measured, furthest, measure
+from .paths_error import Measured, covering, measure
 from .paths_legal import ORDER, Edge, listed, simple_paths
 from .paths_proof import decide, stays_inside
-from .paths_values import specials
 from .target import Target
 
 MAX_HOPS = 4
@@ -113,8 +112,17 @@ class Road:
 
     @property
     def kind(self) -> str:
-        """``exact`` or ``double_rounding``: the class that reports show."""
-        return "exact" if self.exact else "double_rounding"
+        """``exact``, ``double_rounding`` or ``request_ignored``: the class that reports show."""
+        return "exact" if self.exact else "double_rounding" if self.rounds_twice else "request_ignored"
+
+    @cached_property
+    def rounds_twice(self) -> bool:
+        """True when results differ even from one conversion in the round mode that the last hop really has."""
+        if len(self.hops) < 2:
+            return False
+        last = self.chain[-1]
+        acting = Conversion(self.src, self.dst, last.mode, last.saturate)
+        return not decide(acting, self.chain, self.values).exact
 
     @property
     def stops(self) -> tuple[DType, ...]:
@@ -130,15 +138,14 @@ class Road:
     def error(self) -> Measured:
         """How often and how far results differ from one direct conversion (measured on first use).
 
-        The distance covers the witness and the special values too, which samples may miss.
+        The distance covers the witness, special values and boundaries too, which samples may miss.
         """
         found = measure(self.request, self.chain, self.values, self.exact)
         if self.exact:
             return found
-        known = specials(self.src, self.values)
-        if self.witness is not None:
-            known = np.concatenate([known, encode(np.array([self.witness]), self.src, "rint")])
-        return replace(found, max_ulp=max(found.max_ulp, furthest(self.request, self.chain, known)))
+        known = [self.witness] if self.witness is not None else []
+        array = encode(np.array(known), self.src, "rint") if known else np.zeros(0, self.src.storage)
+        return covering(found, self.request, self.chain, self.values, array)
 
     def apply(self, array: Array) -> Array:
         """Convert a storage array of the source dtype hop by hop."""

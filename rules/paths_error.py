@@ -10,35 +10,59 @@ Sources whose values can be listed (at most 16 bits, or wider ones narrowed by f
   of the destination's largest value as standard deviation. Where counting is impossible (conversions that keep
   the low bits, more than 2**17 steps) uniform samples of 200,000 replace it, 1,000,000 if hardly any differ.
 
-The distribution with the higher rate is reported and named.
+The distribution with the higher rate is reported and named. How far results are apart, and whether some are NaN or
+infinite, covers every distribution, and boundary values that samples may miss.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from math import isfinite, isnan
+from typing import Any
 
 from ..ir import lazy_numpy as np
-from ..ir.codes import Array, is_nan, ordinal
-from ..ir.convert import encode, same_bits, ulp_distance
+from ..ir.codes import Array, ordinal
+from ..ir.convert import decode, encode, same_bits, ulp_distance
 from ..ir.dtypes import DType
 from ..ir.valueset import ValueSet
 from .paths_chain import Chain, Conversion, ordered, run
 from .paths_proof import order_keys, prepare
-from .paths_values import Line, listing, members, specials
+from .paths_values import Line, hostile, listing, members, nearest, specials
 
 SAMPLES = 200_000
 MORE_SAMPLES = 1_000_000
 _FEW = 10
+#: The distribution of all values that the destination covers.
+IN_RANGE = "every value in the destination's range"
 _SEED = 20260101
 
 
 @dataclass(frozen=True)
-class Measured:
-    """The share of source values whose results differ, and the largest distance in codes of the destination.
+class NotFinite:
+    """Differing results of which not both are finite: no distance says how far NaN or infinity is from a number.
 
-    Where one of two results is NaN (an overflow in a format without infinity), it counts as the code after
-    the largest finite one.
+    ``rate``: their share of what was measured, 0 where only other source values have such results. ``value`` is the
+    source value nearest to zero that has: the one conversion gives ``wanted``, the chain ``got``.
+    """
+
+    rate: float
+    value: int | float
+    wanted: float
+    got: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object; NaN and infinities, which JSON cannot write, are given as text."""
+        return {k: v if isfinite(v) else str(v) for k, v in asdict(self).items()}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The share of source values whose results differ, and by how much they do.
+
+    ``max_ulp``: the largest distance of two finite results, in codes of the destination. ``not_finite``: what is
+    known of the other differing results, ``None`` where there are none.
     """
 
     rate: float
@@ -46,24 +70,62 @@ class Measured:
     samples: int
     exhaustive: bool
     distribution: str
+    not_finite: NotFinite | None = None
 
     @property
     def differing(self) -> int:
         """How many of the samples differ."""
         return round(self.rate * self.samples)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object."""
+        lost = self.not_finite.to_json() if self.not_finite else None
+        return {
+            "rate": self.rate, "max_ulp": self.max_ulp, "samples": self.samples, "exhaustive": self.exhaustive,
+            "distribution": self.distribution, "not_finite": lost,
+        }  # fmt: skip
+
     def __str__(self) -> str:
-        return in_words(self.rate, self.max_ulp, self.samples, self.exhaustive)
+        return in_words(self.to_json())
 
 
-def in_words(rate: float, max_ulp: int, samples: int, exhaustive: bool) -> str:
-    """Return a measurement as ``60 of 65,536 values differ, by up to 1 ulp``, large numbers as a rate."""
-    what = "values" if exhaustive else "samples"
+def in_words(measured: Mapping[str, Any]) -> str:
+    """Return a measurement's JSON object as ``60 of 65,536 values differ, by up to 1 ulp``, large numbers as a rate."""
+    rate, samples = measured["rate"], measured["samples"]
+    what = kind_in_words(measured)
     if rate == 0:
-        return f"0 of {samples:,} {what} differ" + ("" if exhaustive else ", others do")
+        others = "" if measured["exhaustive"] else ", others do"
+        return f"0 of {samples:,} {what} differ{others}{lost_in_words(measured, '')}"
     few = samples <= SAMPLES
     share = f"{round(rate * samples):,} of {samples:,} {what}" if few else f"{rate:.2g} of all {what}"
-    return f"{share} differ, by up to {max_ulp} ulp"
+    lost = measured["not_finite"]
+    part = "" if lost is None else f"{round(lost['rate'] * samples):,} of them" if few else f"{lost['rate']:.2g} of all"
+    return f"{share} differ{apart_in_words(measured)}{lost_in_words(measured, part)}"
+
+
+def kind_in_words(measured: Mapping[str, Any]) -> str:
+    """Return what was measured: values, those of the destination's range, or samples."""
+    if not measured["exhaustive"]:
+        return "samples"
+    return "values in the destination's range" if measured["distribution"] == IN_RANGE else "values"
+
+
+def apart_in_words(measured: Mapping[str, Any]) -> str:
+    """Return ``, by up to 1 ulp``: how far finite results are apart, empty where none of them differ."""
+    lost = measured["not_finite"]
+    if measured["max_ulp"]:
+        return f", by up to {measured['max_ulp']} ulp"
+    return "" if lost is not None and lost["rate"] == measured["rate"] else ", in the sign of zero"
+
+
+def lost_in_words(measured: Mapping[str, Any], part: str) -> str:
+    """Say which ``part`` of the values does not have two finite results, with an example; empty where all have."""
+    lost = measured["not_finite"]
+    if lost is None:
+        return ""
+    value, wanted, got = (x if isinstance(x, str) else repr(x) for x in (lost["value"], lost["wanted"], lost["got"]))
+    who = "others" if not lost["rate"] else "all of them" if lost["rate"] == measured["rate"] else part
+    return f"; not both results are finite for {who}: {value} gives {got}, not {wanted}"
 
 
 @lru_cache(maxsize=4096)
@@ -83,8 +145,26 @@ def measure(request: Conversion, chain: Chain, values: ValueSet, proved: bool = 
     return _worst([*counted, *found])
 
 
-def _worst(measured: list[Measured]) -> Measured:
-    return max(measured, key=lambda m: (m.rate, m.max_ulp))
+def _worst(measured: Sequence[Measured]) -> Measured:
+    """Return the one with the highest rate; what it says of distances holds for the values of all."""
+    worst = max(measured, key=lambda m: (m.rate, m.max_ulp))
+    found = [m.not_finite for m in measured if m.not_finite is not None]
+    lost = min(found, key=lambda n: (isnan(n.value), abs(n.value)), default=None)
+    if lost is not None:
+        lost = replace(lost, rate=worst.not_finite.rate if worst.not_finite else 0.0)
+    return replace(worst, max_ulp=max(m.max_ulp for m in measured), not_finite=lost)
+
+
+def covering(found: Measured, request: Conversion, chain: Chain, values: ValueSet, known: Array) -> Measured:
+    """Return a measurement whose distances cover some known source values, special values and boundaries, too.
+
+    Where low bits are kept, samples bound nothing: the distance is then the largest that the destination has.
+    """
+    dst = request.dst
+    if dst.is_int and not found.exhaustive and not (request.monotone and ordered(chain)):
+        found = replace(found, max_ulp=int(dst.max_value) - int(dst.min_value))
+    more = np.concatenate([known, hostile(request.src, values)])
+    return _worst([found, replace(_compare(request, chain, more, False, ""), rate=0.0)])
 
 
 def _how_many(src: DType, values: ValueSet) -> int:
@@ -113,7 +193,7 @@ def _counted(request: Conversion, chain: Chain, values: ValueSet) -> list[Measur
     inner = covered(request, values)
     ranges = [("every value", values)]
     if inner is not None:
-        ranges.append(("every value in the destination's range", inner))
+        ranges.append((IN_RANGE, inner))
     found = [_count(request, chain, part, name) for name, part in ranges]
     return [m for m in found if m is not None]
 
@@ -134,14 +214,19 @@ def _count(request: Conversion, chain: Chain, values: ValueSet, name: str) -> Me
     line, places = prepared.line, prepared.places
     wanted, got = prepared.keys, order_keys(run(chain, prepared.array), request.dst, places < 0)
     extra = specials(request.src, values)
-    differing = int(wanted[-1] != got[-1]) + int(_differ(request, chain, extra).sum())
-    apart = [_apart(wanted[-1:], got[-1:], request.dst)]
+    # What begins no interval: the special values and the last place.
+    lone = np.concatenate([extra, line.at(places[-1:])])
+    differ, gone = _differing(request, chain, lone)
+    differing, lost = int(differ.sum()), int(gone.sum())
+    apart, examples = [furthest(request, chain, lone)], [lone]
     low, high, want, have = places[:-1], places[1:], (wanted[:-1], wanted[1:]), (got[:-1], got[1:])
     while low.size:
         flat = ((want[0] == want[1]) & (have[0] == have[1])) | (low + 1 >= high)
         wrong = flat & (want[0] != have[0])
-        # Python integers: the widths of all intervals together can exceed an int64.
-        differing += sum((high[wrong].astype(object) - low[wrong].astype(object)).tolist())
+        gone = wrong & ~(_finite_keys(want[0], request.dst) & _finite_keys(have[0], request.dst))
+        differing, lost = differing + _width(low[wrong], high[wrong]), lost + _width(low[gone], high[gone])
+        examples += [line.at(low[gone]), line.at(high[gone] - 1)]
+        wrong &= ~gone
         apart.append(_apart(want[0][wrong], have[0][wrong], request.dst))
         low, high, *keys = (x[~flat] for x in (low, high, *want, *have))
         middle = (low >> 1) + (high >> 1) + (low & high & 1)
@@ -151,21 +236,28 @@ def _count(request: Conversion, chain: Chain, values: ValueSet, name: str) -> Me
         have = (np.concatenate([keys[2], at[1]]), np.concatenate([at[1], keys[3]]))
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
     total = line.last - line.first + 1 + extra.size
-    return Measured(differing / total, max(apart), total, True, name)
+    some = _not_finite(request, chain, np.concatenate(examples), lost / total)
+    return Measured(differing / total, max(apart), total, True, name, some)
+
+
+def _width(low: Array, high: Array) -> int:
+    """How many positions some intervals hold; together they can exceed an int64."""
+    return sum((high.astype(object) - low.astype(object)).tolist())
 
 
 def _apart(a: Array, b: Array, dst: DType) -> int:
-    """The largest distance between results given by their keys, in codes."""
+    """The largest distance between finite results given by their keys, in codes."""
     if a.size == 0:
         return 0
     if not dst.is_float:
         return int(np.abs(a.astype(object) - b.astype(object)).max())
-    beyond = 2 * (_last_ordinal(dst) + 1)
-    return int(np.abs(np.clip(a, -beyond, beyond) - np.clip(b, -beyond, beyond)).max()) // 2
+    return int(np.abs(a - b).max()) // 2
 
 
-def _last_ordinal(dst: DType) -> int:
-    return int(ordinal(encode(np.array([dst.max_value]), dst, "rint"), dst)[0])
+def _finite_keys(keys: Array, dst: DType) -> Array:
+    if not dst.is_float:
+        return np.ones(keys.shape, bool)
+    return np.abs(keys) <= 2 * int(ordinal(encode(np.array([dst.max_value]), dst, "rint"), dst)[0])
 
 
 # -- running -----------------------------------------------------------------------------------------------
@@ -176,30 +268,39 @@ def _compare(
 ) -> Measured:
     if array.size == 0 or not chain:
         return Measured(0.0, 0, int(array.size), exhaustive, distribution)
-    differ = _differ(request, chain, array)
+    differ, gone = _differing(request, chain, array)
     far = furthest(request, chain, array[differ])
-    return Measured(int(differ.sum()) / array.size, far, int(array.size), exhaustive, distribution)
+    some = _not_finite(request, chain, array[gone], int(gone.sum()) / array.size)
+    return Measured(int(differ.sum()) / array.size, far, int(array.size), exhaustive, distribution, some)
 
 
-def _differ(request: Conversion, chain: Chain, array: Array) -> Array:
-    return ~same_bits(run(chain, array), request.apply(array), request.dst)
+def _differing(request: Conversion, chain: Chain, array: Array) -> tuple[Array, Array]:
+    """Return where results differ, and where they do without both being finite."""
+    wanted, got = request.apply(array), run(chain, array)
+    differ = ~same_bits(got, wanted, request.dst)
+    return differ, differ & ~(_finite(wanted, request.dst) & _finite(got, request.dst))
+
+
+def _finite(array: Array, dtype: DType) -> Array:
+    return np.isfinite(decode(array, dtype)) if dtype.is_float else np.ones(array.shape, bool)
+
+
+def _not_finite(request: Conversion, chain: Chain, array: Array, rate: float) -> NotFinite | None:
+    """Describe the values of a storage array whose results differ without both being finite."""
+    array = array[_differing(request, chain, array)[1]]
+    if array.size == 0:
+        return None
+    value = nearest(array, request.src)
+    one = encode(np.array([value]), request.src, "rint")
+    wanted, got = (decode(x, request.dst)[0].item() for x in (request.apply(one), run(chain, one)))
+    return NotFinite(rate, value, wanted, got)
 
 
 def furthest(request: Conversion, chain: Chain, array: Array) -> int:
-    """Return the largest distance between a chain and its request on a storage array, in codes."""
-    return _distance(run(chain, array), request.apply(array), request.dst)
-
-
-def _distance(a: Array, b: Array, dst: DType) -> int:
-    """The largest distance in codes."""
-    if a.size == 0:
-        return 0
-    steps = ulp_distance(a, b, dst)
-    if dst.has_nan:
-        lone = np.isinf(steps)
-        number = np.where(is_nan(a, dst), b, a)
-        steps = np.where(lone, _last_ordinal(dst) + 1 - np.abs(ordinal(number, dst)), steps)
-    return int(steps.max())
+    """Return the largest distance of finite results of a chain and its request on a storage array, in codes."""
+    got, wanted = run(chain, array), request.apply(array)
+    both = _finite(got, request.dst) & _finite(wanted, request.dst)
+    return int(ulp_distance(got[both], wanted[both], request.dst).max(initial=0))
 
 
 @lru_cache(maxsize=2)

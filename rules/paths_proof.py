@@ -27,7 +27,7 @@ order:
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..ir import lazy_numpy as np
 from ..ir import valueset
@@ -38,7 +38,7 @@ from ..ir.exact import converted
 from ..ir.valueset import ValueSet
 from .paths_argue import argued
 from .paths_chain import Chain, Conversion, Verdict, ordered, result_of, run
-from .paths_values import Line, hostile, listing, members, specials
+from .paths_values import Line, hostile, listing, members, nearest, specials
 
 _MOST_STEPS = 1 << 17
 #: The key of an overflow that gives NaN: beyond every other one.
@@ -150,7 +150,7 @@ def _exhaustive(request: Conversion, chain: Chain, values: ValueSet) -> Verdict:
     differ = ~same_bits(run(chain, array), _direct_on_listing(request, values), request.dst)
     if differ.any():
         return Verdict(False, f"exhaustive: {int(differ.sum())} of {array.size} values differ",
-                       _number(array[differ], request.src))  # fmt: skip
+                       nearest(array[differ], request.src))  # fmt: skip
     return Verdict(True, f"exhaustive: all {array.size} values agree")
 
 
@@ -165,7 +165,7 @@ def _by_steps(request: Conversion, chain: Chain, values: ValueSet) -> Verdict:
     extra = specials(request.src, values)
     differ = ~same_bits(run(chain, extra), request.apply(extra), request.dst)
     if differ.any():
-        return Verdict(False, "counterexample among the special values", _number(extra[differ], request.src))
+        return Verdict(False, "counterexample among the special values", nearest(extra[differ], request.src))
     prepared = prepare(request, values)
     if prepared is None:
         return _search(request, chain, values)
@@ -232,7 +232,7 @@ def _search(request: Conversion, chain: Chain, values: ValueSet) -> Verdict:
     array = array[members(array, request.src, values)]
     differ = ~same_bits(run(chain, array), request.apply(array), request.dst)
     if differ.any():
-        return Verdict(False, "counterexample", _number(array[differ], request.src))
+        return Verdict(False, "counterexample", nearest(array[differ], request.src))
     return Verdict(False, "not proved: no counterexample found, no argument either")
 
 
@@ -240,17 +240,5 @@ def _refuted(array: Array, request: Conversion, values: ValueSet, proof: str) ->
     """A refutation, unless the values belong to the interval but not to the set itself."""
     real = array[members(array, request.src, values)]
     if real.size:
-        return Verdict(False, proof, _number(real, request.src))
+        return Verdict(False, proof, nearest(real, request.src))
     return Verdict(False, "not proved: the interval around the value set has a counterexample")
-
-
-def _number(array: Array, src: DType) -> int | float:
-    """The least striking of some source values: the one nearest to zero, positive if possible."""
-    numbers = decode(array, src)
-    known = numbers[numbers == numbers]
-    if not known.size:
-        return float("nan")
-    # The largest uint64 has no int64 and the least int64 no magnitude: compare as floats, then exactly.
-    near = np.abs(known.astype(np.float64))
-    least: list[Any] = known[near == near.min()].tolist()
-    return min(least[:64], key=lambda v: (abs(v), v < 0))  # type: ignore[no-any-return]

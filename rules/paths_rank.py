@@ -16,6 +16,7 @@ from ..ir.dtypes import DType
 from ..ir.valueset import ValueSet
 from .cost import Instr, cycles
 from .paths import MAX_HOPS, Road, page_rank, roads
+from .paths_error import IN_RANGE
 from .paths_legal import edges_from
 from .target import Target, load_target, target_names
 
@@ -205,9 +206,20 @@ def no_exact_road(target: Target, best: Road, span: Span | None = None) -> Tileg
         "TG021",
         f"{best.src.name} to {best.dst.name} in mode {mode} has no exact chain on {target.name}",
         span,
-        reason=f"the best inexact one is {best}: {describe(best)}{witness}",
+        reason=f"the best inexact one is {best}: {describe(best)}{witness}; {why_inexact([best])}",
         hint="allow it with the faithful contract, or narrow the values (a clamp or an assume)",
     )
+
+
+def why_inexact(inexact: Sequence[Road]) -> str:
+    """Say why chains, best first, differ from the one conversion asked for: requests are ignored, or two roundings."""
+    once = [r for r in inexact if not r.rounds_twice]
+    # What the first one ignores stands for all: the others say the same of other pairs.
+    parts = [r.remark for r in [*once[:1], *inexact[:1]] if r.remark][:1]
+    if len(once) < len(inexact):
+        who = "other legal chains" if once else "every legal chain" if len(inexact) > 1 else "the chain"
+        parts.append(f"{who} can round twice")
+    return "; ".join(parts)
 
 
 def describe(road: Road) -> str:
@@ -216,4 +228,5 @@ def describe(road: Road) -> str:
         return "exact"
     if road.proof.startswith("not proved"):
         return road.proof
-    return f"{road.error} ({road.error.distribution})"
+    named = "" if road.error.distribution == IN_RANGE else f" ({road.error.distribution})"
+    return f"{road.error}{named}"

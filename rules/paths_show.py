@@ -5,12 +5,14 @@ The dictionary (also the JSON form)::
     {schema: 1, src, dst, arch, mode, saturation, shape: [rows, cols],
      chains: [{hops: [{src, dst, mode, effective_mode, saturation, cycles, instructions, composed}],
                instructions, cycles,
-               class: "exact" | "double_rounding",
-               error: {rate, max_ulp, samples, exhaustive}, pareto}]}
+               class: "exact" | "double_rounding" | "request_ignored",
+               error: {rate, max_ulp, samples, exhaustive, distribution, not_finite}, pareto}]}
 
 ``saturation`` is "on", "off" or null (left to the destination's default); ``cycles`` are core cycles for the
 shape; ``composed`` names the rule that makes several instructions of a hop, else null;
-``rate`` is the share of differing source values, ``max_ulp`` counts codes of the destination.
+``request_ignored``: rounded once, but in another mode or with another saturation than asked for, or undefined;
+``rate`` is the share of differing source values, ``max_ulp`` counts codes of the destination between finite results;
+``not_finite`` is null or {rate, value, wanted, got}: the share whose results are not both finite, and an example.
 """
 
 from __future__ import annotations
@@ -61,7 +63,6 @@ def explore(
 
 def _chain(ranked: RankedRoad) -> dict[str, Any]:
     road = ranked.road
-    measured = road.error
     return {
         "hops": [
             {
@@ -79,12 +80,7 @@ def _chain(ranked: RankedRoad) -> dict[str, Any]:
         "instructions": road.instructions,
         "cycles": round(ranked.cycles, 3),
         "class": road.kind,
-        "error": {
-            "rate": measured.rate,
-            "max_ulp": measured.max_ulp,
-            "samples": measured.samples,
-            "exhaustive": measured.exhaustive,
-        },
+        "error": road.error.to_json(),
         "pareto": ranked.pareto,
     }
 
@@ -113,7 +109,7 @@ def error_text(chain: dict[str, Any]) -> str:
         return "exact"
     if measured["exhaustive"] and not measured["rate"]:
         return "not proved"
-    return in_words(**measured)
+    return in_words(measured)
 
 
 def render_text(explored: Explored) -> str:
@@ -150,7 +146,7 @@ def _any_exact(explored: Explored) -> bool:
 # -- picture -----------------------------------------------------------------------------------------------
 
 _LEFT, _TOP, _LANE, _BOX = 24, 84, 74, (104, 30)
-_COLORS = {"exact": "#1a7f37", "double_rounding": "#bc4c00"}
+_COLORS = {"exact": "#1a7f37", "double_rounding": "#bc4c00", "request_ignored": "#bc4c00"}
 _STYLE = (
     "text{font:13px ui-monospace,Menlo,Consolas,monospace;fill:#1f2328}"
     ".t{font-size:16px;font-weight:600}.s{font-size:11px;fill:#59636e}"

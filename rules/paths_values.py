@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from ..ir import lazy_numpy as np
 from ..ir import valueset
@@ -138,3 +139,15 @@ def hostile(src: DType, values: ValueSet) -> Array:
     every = np.clip(np.concatenate([near, chance, ends]), line.first, line.last)
     array = np.concatenate([line.at(every), specials(src, values)])
     return array[members(array, src, values)]
+
+
+def nearest(array: Array, src: DType) -> int | float:
+    """Return the least striking of some source values: the one nearest to zero, positive if possible."""
+    numbers = decode(array, src)
+    known = numbers[numbers == numbers]
+    if not known.size:
+        return float("nan")
+    # The largest uint64 has no int64 and the least int64 no magnitude: compare as floats, then exactly.
+    near = np.abs(known.astype(np.float64))
+    least: list[Any] = known[near == near.min()].tolist()
+    return min(least[:64], key=lambda v: (abs(v), v < 0))  # type: ignore[no-any-return]

@@ -184,8 +184,8 @@ def test_modes_that_round_nothing_are_no_other_chain() -> None:
 
 def test_small_rates_are_shown() -> None:
     text = explain(lower(chain(FP32, (HF8, "rint")), "a5")).render()
-    assert "inexact: 0.87% of values differ, by up to 1 ulp" in text
-    assert "inexact: 5.3e-08 of all values differ, by up to 1 ulp" in text
+    assert "inexact: 0.87% of values in the destination's range differ, by up to 1 ulp" in text
+    assert "inexact: 5.3e-08 of all values in the destination's range differ, by up to 1 ulp" in text
 
 
 # -- what is gone ------------------------------------------------------------------------------------------
