@@ -59,7 +59,8 @@ def add_lowering_options(p: ArgumentParser) -> None:
         "--contract",
         choices=CONTRACTS,
         default="faithful",
-        help="exact: bit for bit; faithful: a cast may take a legal chain that rounds twice, reported (default); "
+        help="exact: bit for bit; faithful: a cast may take a legal chain that rounds twice or in another "
+        "mode, reported (default); "
         "contracted: fewer roundings than written, too (multiply-adds, quotients)",
     )
     p.add_argument("--exact", action="store_true", help="prove the optimum with the integer solver")

@@ -124,7 +124,7 @@ class Describer:
         if r.rule.contract == "faithful" and self.target is not None:
             end = r.before if r.backwards else r.after
             road = road_behind(result, end.c, end.node, self.target)
-            return describe_road(road) if road is not None else "a cast may round twice"
+            return describe_road(road) if road is not None else "a cast may differ"
         return "fewer roundings: nearer to the real value, not the same"
 
 

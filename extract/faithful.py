@@ -42,6 +42,11 @@ class InexactCast:
     road: Road | None
 
     @property
+    def rounds_twice(self) -> bool:
+        """False when the chain rounds once, but in another way than asked: the target ignores the request."""
+        return self.road is None or self.road.rounds_twice
+
+    @property
     def span(self) -> Span | None:
         """The place of the cast in the source."""
         return self.last.span
@@ -49,12 +54,13 @@ class InexactCast:
     def render(self) -> str:
         """Return the text form: what was asked, what was chosen, how the two differ."""
         src, dst = _dtype(self.direct.operands[0]), _dtype(self.direct.result)
-        chosen = f"{self.road}, {describe(self.road)}" if self.road else "a chain that may round twice"
-        return f"{src.name} to {dst.name}: {chosen}"
+        chosen = f"{self.road}, {describe(self.road)}" if self.road else "a chain that is not exact"
+        why = f"; {self.road.remark}" if self.road and self.road.remark else ""
+        return f"{src.name} to {dst.name}: {chosen}{why}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the stable JSON object."""
-        error = self.road.error if self.road else None
+        error = self.road.error.to_json() if self.road else {}
         return {
             "function": self.function,
             "result": self.last.result.name,
@@ -63,8 +69,7 @@ class InexactCast:
             "mode": self.direct.attrs.get("mode", "round"),
             "saturation": self.direct.attrs.get("saturation_mode"),
             "chain": [hop.dst.name for hop in self.road.hops] if self.road else None,
-            "rate": error.rate if error else None,
-            "max_ulp": error.max_ulp if error else None,
+            **{key: error.get(key) for key in ("rate", "max_ulp", "not_finite")},
             "span": self.span._asdict() if self.span else None,
         }
 

@@ -8,7 +8,7 @@ from ..ir.types import TileType
 from ..rewrite.graph import OPERATION, Graph
 from ..rewrite.region import Region
 from ..rules.paths import roads
-from ..rules.paths_rank import clamps_infinities
+from ..rules.paths_rank import clamps_infinities, describe, why_inexact
 from .price import Pricer, Refusal
 
 MAX_REPORTED = 20
@@ -92,12 +92,12 @@ def _diagnose_cast(op: Op, graph: Graph, c: int, pricer: Pricer, target: str) ->
     pair = f"{source.dtype.name} to {result.dtype.name}"
     if found:
         best = found[0]
-        note = f"best inexact chain: {best} with error rate {best.error.rate:.3g}, {best.error.max_ulp:g} ulp at most"
+        note = f"best inexact chain: {best}, {describe(best)}"
         return Diagnostic(
             "TG021",
             f"no exact chain of native casts from {pair} on {target}",
             op.span,
-            "every legal chain can round twice",
+            why_inexact(found),
             "admit it with the contract faithful, or prove a narrower range with tile.assume",
             notes=(note,),
         )

@@ -94,8 +94,8 @@ def lower(
     """Return the cheapest legal form of a program on a target.
 
     ``arch``: target name or path of a target file; ``None`` leaves casts alone. ``objective``: cycles,
-    instructions or accuracy. ``contract``: faithful (a cast may take a legal chain that rounds twice, with a
-    remark), exact, or contracted (fewer roundings than written as well: multiply-adds, quotients).
+    instructions or accuracy. ``contract``: faithful (a cast may take a legal chain that rounds twice or in another
+    mode, with a remark), exact, or contracted (fewer roundings than written as well: multiply-adds, quotients).
     ``exact``: prove the optimum with the integer solver, up to ``time_limit`` seconds a
     region. ``after(name, thing)`` is called after each pass. ``memo``: solved regions to reuse (``None``: none).
     ``compat``: in SIMT code, rewrite the forms kept for hand-written code (canonical), or keep them (keep).

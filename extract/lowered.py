@@ -66,7 +66,7 @@ class RegionResult:
 
 @dataclass(frozen=True)
 class Totals:
-    """Instruction count, cycles, and number of casts that may round twice.
+    """Instruction count, cycles, and number of casts that are not exact.
 
     ``legal`` is false of a plain lowering that the target does not take as a whole: the rest of it counts nothing.
     """

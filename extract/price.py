@@ -36,7 +36,7 @@ FREE = frozenset({"tile.reshape", "tile.reinterpret_view", "tile.slice", "tile.s
 class Price(NamedTuple):
     """What a node costs by itself.
 
-    ``inexact`` is 1 for the last hop of a chain that may round twice; ``error`` is what a recipe states, in 1e-9;
+    ``inexact`` is 1 for the last hop of a chain that is not exact; ``error`` is what a recipe states, in 1e-9;
     ``scalar`` is work of the scalar unit beyond one instruction, which decides where all else is equal.
     """
 

@@ -11,8 +11,6 @@ from ..ir.diagnostics import Diagnostic
 from ..ir.types import TileType, with_dtype
 from ..rules.cost import work_shape
 from ..rules.paths import Road, roads
-from ..rules.paths_chain import Conversion
-from ..rules.paths_proof import decide
 from ..rules.paths_rank import describe
 from .chains import road_behind
 from .lowered import Instruction, Lowered
@@ -48,14 +46,8 @@ def _remarks(i: Instruction, road: Road, pricer: Pricer) -> Iterator[Diagnostic]
     hint = exact_hint(pricer, road, t)
     if road.remark:
         yield Diagnostic("TG025", f"{asked}: {road.remark}", i.span, f"{road}: {describe(road)}", hint, "remark")
-    if not road.remark or rounds_twice(road):
+    if not road.remark or road.rounds_twice:
         yield Diagnostic("TG024", f"{asked} may round twice: {road}", i.span, describe(road), hint, "remark")
-
-
-def rounds_twice(road: Road) -> bool:
-    """Whether a chain differs even from one conversion in the round mode that its last hop really has."""
-    last = road.chain[-1]
-    return not decide(Conversion(road.src, road.dst, last.mode, last.saturate), road.chain, road.values).exact
 
 
 def exact_hint(pricer: Pricer, road: Road, t: TileType) -> str:

@@ -99,7 +99,7 @@ def _short(result: RegionResult, node: Node) -> str:
     """Return a node as text: an operation over the names of its operands."""
     if node.decl is None or node.decl.name == "tile.approx":
         return node_text(result, node)
-    mark = ", may round twice" if node.approx else ""
+    mark = ", not exact" if node.approx else ""
     return f"{operation_text(node)}({', '.join(_operand(result, k) for k in node.children)}){mark}"
 
 

@@ -195,7 +195,7 @@ def _declare_roads() -> None:
 
 _ROAD_REASON = {
     True: "a chain of native casts, proved equal to the one conversion on every value that can arrive",
-    False: "a legal chain of native casts that may round twice; its error rate is measured",
+    False: "a legal chain of native casts that may round twice or in another mode; its error is measured",
 }
 
 _declare_roads()

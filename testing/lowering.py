@@ -62,9 +62,11 @@ class LoweringReport:
         lines = [f"{name} on {arch}: {report.render()}" for name, report in self.functions.items()]
         lines += [f"{n} on {arch}, as the target acts: {r.render()}" for n, r in self.acting.items() if not r.equal]
         lines += list(self.unknown)
-        if self.inexact:
-            lines.append(f"apart from {_count(self.inexact, 'cast')} that may round twice:")
-            lines += [f"  {c.span or c.function}: {c.render()}" for c in self.inexact]
+        for twice, why in ((True, "may round twice"), (False, "the target does not do as asked")):
+            some = tuple(c for c in self.inexact if c.rounds_twice is twice)
+            if some:
+                lines.append(f"apart from {_count(some, 'cast')} that {why}:")
+                lines += [f"  {c.span or c.function}: {c.render()}" for c in some]
         if self.recipes:
             lines.append(f"apart from {_count(self.recipes, 'composite')} computed by recipes:")
             lines += [f"  {m.use.span or m.use.function}: {m.render()}" for m in self.recipes]

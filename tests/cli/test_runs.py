@@ -139,6 +139,16 @@ def test_reported_inexact_casts_are_admitted(tilegg, source):
     assert (cast["src"], cast["dst"], cast["max_ulp"]) == ("INT32", "BF16", 1) and 0 < cast["rate"] < 1e-4
 
 
+def test_verify_says_which_casts_round_once_in_another_mode(tilegg, source):
+    path = source(cast_kernel("FP16", "FP8E5M2", "floor"))
+    done = tilegg("verify", path, "--arch", "a5", "--samples", "2")
+    assert "apart from 1 cast that the target does not do as asked:" in done.out and "twice" not in done.out
+    assert "not both results are finite for 255 of them: -57376.0 gives -57344.0, not -inf" in done.out
+    assert "a5 ignores mode floor: FP32 to FP8E5M2 is always rint" in done.out
+    (cast,) = tilegg("verify", path, "--arch", "a5", "--samples", "2", "--json").json["inexact"]
+    assert cast["not_finite"] == {"rate": 255 / 65536, "value": -57376.0, "wanted": "-inf", "got": -57344.0}
+
+
 def test_the_admitted_difference_is_there(tilegg, source):
     path = source(cast_kernel("INT32", "BF16"))
     lowered = source(tilegg("lower", path, "--arch", "a5", "--emit", "ir").out, "lowered.py")

@@ -113,6 +113,35 @@ def test_one_rounding_in_another_mode_is_no_double_rounding() -> None:
     assert [d.code for d in both] == ["TG025", "TG024"]
 
 
+def test_results_that_are_not_finite_are_told_wherever_an_error_is() -> None:
+    lowered = lower(chain(FP32, (FP8E4M3FN, "ceil")), "a5")
+    told = "not both results are finite for 0.23 of all: 448.0000305175781 gives 448.0, not nan"
+    (remark,) = lowered.remarks
+    assert told in remark.reason and told in explain(lowered).render()
+    alternatives = explain(lower(chain(FP32, (HF8, "rint")), "a5")).to_json()["functions"][0]["instructions"][2]
+    (other,) = [a["error"] for a in alternatives["alternatives"] if a["text"] == "FP32 → HF8"]
+    assert other["not_finite"] == {"rate": 0.0, "value": 40960.0, "wanted": 32768.0, "got": "inf"}
+
+
+@pytest.mark.parametrize(
+    ("stops", "why"),
+    [
+        ((FP32, (FP8E4M3FN, "ceil")), "a5 ignores mode ceil: FP32 to FP8E4M3FN is always rint"),
+        ((FP16, (FP8E4M3FN, "floor")), "a5 ignores mode floor: FP32 to FP8E4M3FN is always rint"),
+        (
+            (FP32, (HF8, "rint")),
+            "a5 ignores mode rint: FP32 to HF8 is always round; other legal chains can round twice",
+        ),
+        ((INT64, (BF16, "rint")), "the chain can round twice"),
+    ],
+)
+def test_a_refused_cast_gives_the_true_reason(stops: tuple, why: str) -> None:
+    with pytest.raises(TileggError) as caught:
+        lower(chain(*stops), "a5", contract="exact")
+    (d,) = caught.value.diagnostics
+    assert (d.code, d.reason) == ("TG021", why)
+
+
 def test_error_rates_are_measured_when_asked_for() -> None:
     lowered = lower(chain(INT32, (BF16, "rint")), "a2a3")
     assert "remarks" not in vars(lowered)
