@@ -13,6 +13,7 @@ from dataclasses import replace
 from xdsl.ir import Block as MlirBlock
 from xdsl.ir import Region, SSAValue
 
+from ..extract.inplace import may_overwrite
 from ..ir.dtypes import INDEX
 from ..ir.op import OPS
 from ..ir.program import Block, Carried, For, If, Op, Operand, Statement, Value, While, Yield
@@ -134,25 +135,25 @@ class Flow:
             if self._dead_by(body, at, self._readers(body, c.arg.name, reads)):
                 self.state.places[o.name] = buffer
 
-    def _readers(self, body: Block, arg: str, reads: dict[str, list[int]]) -> list[int]:
-        """Return which statements read a carried tile, as itself or as the result of a loop that goes on in it."""
-        found: list[int] = []
+    def _readers(self, body: Block, arg: str, reads: dict[str, list[int]]) -> list[tuple[int, str]]:
+        """Return which statements read a carried tile, by which name: itself, or a loop's that goes on in it."""
+        found: list[tuple[int, str]] = []
         for i in reads.get(arg, []):
             s = body.statements[i]
             inner = _carried_on(s, arg) if self.counts.get(arg) == 1 else None
             if inner is not None:
                 found += self._readers(body, inner, reads)
             else:
-                found.append(i)
+                found.append((i, arg))
         return found
 
-    def _dead_by(self, body: Block, at: int, readers: Sequence[int]) -> bool:
+    def _dead_by(self, body: Block, at: int, readers: Sequence[tuple[int, str]]) -> bool:
         """Return whether no statement after the producer reads the old value, by itself or by another name."""
-        for i in readers:
+        for i, name in readers:
             s = body.statements[i]
             if not isinstance(s, Op) or s.name in _ALIASES or i > at:
                 return False
-            if i == at and not (s.name in _IN_PLACE and self.state.target.inplace(OPS[s.name].pto or "")):
+            if i == at and not may_overwrite(self.state.target, s, name):
                 return False
         return True
 
@@ -299,15 +300,6 @@ def _fits(source: TileRef, target: TileRef) -> bool:
     """Return whether two tiles have one physical shape and one valid shape."""
     same = (source.form.rows, source.form.cols) == (target.form.rows, target.form.cols)
     return same and source.valid == target.valid
-
-
-#: Operations that work element by element, so that the result may take a source's place.
-_IN_PLACE = frozenset(
-    name
-    for name, decl in OPS.items()
-    if decl.family in ("tile-tile arithmetic", "tile-scalar arithmetic", "unary", "bitwise and shifts")
-    or (decl.inout and decl.family == "fused arithmetic")
-)
 
 
 def _rounds(state: State, start: Extent, stop: Extent, step: int) -> Extent:

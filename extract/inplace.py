@@ -16,9 +16,28 @@ from ..ir.program import Op, Value
 from ..rewrite.graph import LEAF, OPERATION, Graph, Node
 from ..rewrite.region import Region
 from ..rewrite.storage import ALIASES
+from ..rules.target import Target
 from ..rules.terms import child_params
 
+#: Operations that work element by element, so that the result may take a source's place.
+ELEMENTWISE = frozenset(
+    name
+    for name, decl in OPS.items()
+    if decl.family in ("tile-tile arithmetic", "tile-scalar arithmetic", "unary", "bitwise and shifts")
+    or (decl.inout and decl.family == "fused arithmetic")
+)
+
 _users: WeakKeyDictionary[Graph, tuple[list[set[int]], dict[Node, int]]] = WeakKeyDictionary()
+
+
+def may_overwrite(target: Target, s: Op, name: str) -> bool:
+    """Return whether an operation may put its result where an operand of this name is."""
+    decl = OPS[s.name]
+    if s.name not in ELEMENTWISE or not target.inplace(decl.pto or ""):
+        return False
+    # What is overwritten is copied to the result's place first: nothing else of it may be read from there.
+    read = {p.name for p, o in zip(decl.operand_params, s.operands) if isinstance(o, Value) and o.name == name}
+    return not decl.inout or read == {decl.inout}
 
 
 def overwritten(decl: OpDecl) -> int:
