@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ..ir.diagnostics import Diagnostic
 from ..ir.program import Function
 from ..rules.target import Target
-from .footprint import all_bytes, peak, scratch_of
+from .footprint import fits, peak, room
 from .lowered import FunctionReport, Totals
 
 #: Regions that are improved one by one; a function of more in too little memory keeps the rest as written.
@@ -30,31 +30,22 @@ class Attempt:
     remarks: list[Diagnostic]
 
 
-def need(function: Function, target: Target) -> int:
-    """Return the bytes of local memory a lowered function needs: its tiles at their peak, and scratch."""
-    return peak(function)[0] + scratch_of(function, target)
-
-
 def fitted(attempt: Callable[[frozenset[int]], Attempt], target: Target | None) -> Attempt:
     """Return the cheapest of the tried lowerings that fits; where none does, the first one with a remark (TG028).
 
     ``attempt`` lowers the function with the regions of the given numbers as written.
     """
     best = attempt(frozenset())
-    if target is None:
-        return best
-    room, scratch = target.ub_usable_bytes, scratch_of(best.function, target)
-    # Most functions fit even if all their tiles were alive at once.
-    if scratch + all_bytes(best.function) <= room or scratch + peak(best.function)[0] <= room:
+    if target is None or fits(best.function, target):
         return best
     everything = frozenset(range(len(best.report.regions)))
     written = attempt(everything)
-    if need(written.function, target) > room:
+    if not fits(written.function, target):
         return replace(best, remarks=[*best.remarks, _remark(best, target)])
     kept = everything
     for number in _by_gain(best, written)[:_TRIED]:
         tried = attempt(kept - {number})
-        if need(tried.function, target) <= room:
+        if fits(tried.function, target):
             kept, written = kept - {number}, tried
     return written
 
@@ -69,8 +60,8 @@ def _by_gain(best: Attempt, written: Attempt) -> list[int]:
 def _remark(best: Attempt, target: Target) -> Diagnostic:
     size, span = peak(best.function)
     text = (
-        f"{size:,} bytes of tiles are alive here, with {scratch_of(best.function, target):,} bytes of scratch; "
-        f"the local memory of {target.name} has {target.ub_usable_bytes:,}"
+        f"{size:,} bytes of tiles are alive here; with scratch tiles and the gaps between them they take "
+        f"{room(best.function, target):,}, the local memory of {target.name} has {target.ub_usable_bytes:,}"
     )
     hint = "work on smaller tiles, in a loop, or move computations nearer to their use"
     return Diagnostic("TG028", text, span, hint=hint, severity="remark")

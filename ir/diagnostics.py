@@ -42,7 +42,7 @@ CODES: dict[str, str] = {
     "TG025": "the target ignores the requested round mode",
     "TG026": "a search stopped at its budget",
     "TG027": "the assembly text is malformed",
-    "TG028": "the tiles alive at one time do not fit the target's local memory",
+    "TG028": "the tiles of a function do not fit the target's local memory",
     "TG029": "the assembly has no form in the language",
     "TG030": "inputs do not fit the program's parameters",
     "TG031": "two programs differ",
