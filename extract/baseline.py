@@ -18,7 +18,7 @@ from ..ir.op import OPS
 from ..ir.program import Const, Op, Value
 from ..ir.types import TileType, Type, with_dtype
 from ..ir.valueset import ValueSet
-from ..rewrite.encode import argument_codes, literal_node, operation_node, shape_code
+from ..rewrite.encode import argument_codes, handed_classes, literal_node, operation_node, shape_code
 from ..rewrite.graph import ABSENT, LEAF, LITERAL, OPERATION, Graph, Node
 from ..rewrite.region import Region
 from ..rules.casts import road_words
@@ -28,7 +28,7 @@ from ..rules.rule import RULES, Pattern, Rule, Term, Var
 from ..rules.terms import CODE_MODES, CODE_SATURATIONS, child_params, saturation_code
 from ..rules.terms import LITERAL as TERM_LITERAL
 from .expansions import bind, expansions
-from .inplace import written_needs_copy
+from .inplace import written_copies
 from .lowered import Totals
 from .price import Price, Pricer, Refusal
 
@@ -77,9 +77,11 @@ class _Plain:
             self._name(op.result, first + i, c)
         op_class = [self.class_of[op.result.name] for op in self.region.ops]
         roots = [c for c, op in zip(op_class, self.region.ops) if op.result.name in self.region.roots]
+        leaves = list(range(first))
         graph = Graph(
-            self.classes, self.types, op_class, list(range(first)), list(dict.fromkeys(roots)), self.sets,
+            self.classes, self.types, op_class, leaves, list(dict.fromkeys(roots)), self.sets,
             "saturated", frozenset(i for i, v in enumerate(self.region.leaves) if v.name in self.region.dying),
+            handed_classes(self.region, op_class, leaves),
         )  # fmt: skip
         return Plain(graph, Totals(self.count, self.cycles, self.inexact, self.legal))
 
@@ -112,8 +114,8 @@ class _Plain:
             made = self._expanded(op, children)
             if made is not None:
                 return made
-        elif decl.inout and written_needs_copy(self.region, op):
-            price = self.pricer.with_copy(price, t)
+        elif decl.inout or self.region.handed:
+            price = self.pricer.with_copies(price, t, written_copies(self.region, op, self.pricer.target))
         return self._counted(node, t, price)
 
     def _expanded(self, op: Op, children: tuple[int, ...]) -> int | None:

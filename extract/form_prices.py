@@ -41,7 +41,7 @@ class FormPrices:
             if price is None:
                 return None
             if f.node.decl is not None and f.node.decl.inout and self._copied(f, readers, results):
-                copied = self.pricer.with_copy(Price(price.cycles, price.instructions), f.node.type)
+                copied = self.pricer.with_copies(Price(price.cycles, price.instructions), f.node.type)
                 price = Totals(copied.instructions, copied.cycles, price.inexact)
             count, cycles, inexact = count + price.instructions, cycles + price.cycles, inexact + price.inexact
         return Totals(count, cycles, inexact)

@@ -30,14 +30,18 @@ ELEMENTWISE = frozenset(
 _users: WeakKeyDictionary[Graph, tuple[list[set[int]], dict[Node, int]]] = WeakKeyDictionary()
 
 
-def may_overwrite(target: Target, s: Op, name: str) -> bool:
+def may_overwrite(target: Target | None, s: Op, name: str) -> bool:
     """Return whether an operation may put its result where an operand of this name is."""
     decl = OPS[s.name]
-    if s.name not in ELEMENTWISE or not target.inplace(decl.pto or ""):
+    if not _in_place(target, decl):
         return False
     # What is overwritten is copied to the result's place first: nothing else of it may be read from there.
     read = {p.name for p, o in zip(decl.operand_params, s.operands) if isinstance(o, Value) and o.name == name}
     return not decl.inout or read == {decl.inout}
+
+
+def _in_place(target: Target | None, decl: OpDecl) -> bool:
+    return decl.name in ELEMENTWISE and (target is None or bool(target.inplace(decl.pto or "")))
 
 
 def overwritten(decl: OpDecl) -> int:
@@ -46,7 +50,27 @@ def overwritten(decl: OpDecl) -> int:
     return names.index(decl.inout)
 
 
-def needs_copy(graph: Graph, node: Node) -> bool:
+def copies(graph: Graph, node: Node, target: Target | None) -> int:
+    """Return how many copies of a tile a node takes beside its instruction.
+
+    One of what it overwrites, where that may still be needed; and one of the result of a loop's body, where it cannot
+    be made over the carried tile that it becomes.
+    """
+    assert node.decl is not None
+    c = _users_of(graph)[1][node]
+    first = bool(node.decl.inout) and _needs_copy(graph, node)
+    if c not in graph.handed:
+        return int(first)
+    carried = graph.handed[c]
+    if not node.decl.inout:
+        return int(carried in node.children and not _in_place(target, node.decl))
+    if node.children[overwritten(node.decl)] == carried:
+        alone = _users_of(graph)[0][carried] == {c} and node.children.count(carried) == 1
+        return 0 if alone and _in_place(target, node.decl) else 2
+    return int(first) + int(carried in node.children or (not first and carried >= 0))
+
+
+def _needs_copy(graph: Graph, node: Node) -> bool:
     """Return whether a node overwrites a value that may still be needed."""
     assert node.decl is not None
     users, class_of = _users_of(graph)
@@ -78,12 +102,31 @@ def _users_of(graph: Graph) -> tuple[list[set[int]], dict[Node, int]]:
     return known
 
 
-def written_needs_copy(region: Region, op: Op) -> bool:
+def written_copies(region: Region, op: Op, target: Target | None) -> int:
+    """Return how many copies an operation as written takes; see :func:`copies`."""
+    decl, carried = OPS[op.name], dict(region.handed).get(op.result.name)
+    first = bool(decl.inout) and _written_needs_copy(region, op)
+    if carried is None:
+        return int(first)
+    read = [x.name for x in op.operands if isinstance(x, Value)]
+    if not decl.inout:
+        return int(carried in read and not _in_place(target, decl))
+    o = op.operands[child_params(decl)[overwritten(decl)]]
+    if isinstance(o, Value) and o.name == carried:
+        return 0 if _readers(region, carried) == 1 and _in_place(target, decl) else 2
+    return int(first) + int(carried in read or (not first and _readers(region, carried) > 0))
+
+
+def _readers(region: Region, name: str) -> int:
+    """Return how often the operations of a region read a value."""
+    return sum(isinstance(x, Value) and x.name == name for op in region.ops for x in op.operands)
+
+
+def _written_needs_copy(region: Region, op: Op) -> bool:
     """Return whether an operation as written overwrites a value that is read elsewhere."""
     decl = OPS[op.name]
     o = op.operands[child_params(decl)[overwritten(decl)]]
     if not isinstance(o, Value) or o.name in region.roots:
         return True
-    readers = [x for other in region.ops for x in other.operands if isinstance(x, Value) and x.name == o.name]
     maker = next((other.name for other in region.ops if other.result.name == o.name), None)
-    return len(readers) > 1 or (maker in ALIASES if maker is not None else o.name not in region.dying)
+    return _readers(region, o.name) > 1 or (maker in ALIASES if maker is not None else o.name not in region.dying)

@@ -8,7 +8,7 @@ cast by its shortest chain).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -223,8 +223,8 @@ class _FunctionLowering:
         self.scalars = Scalars(level, options.compat)
         self.pricer = pricer_for(self.parent.target, options.contract == "exact", self.scalars)
 
-    def block(self, block: Block) -> Block:
-        builders = [self._builder(region) for region in regions(block, self.fixed, self.alone)]
+    def block(self, block: Block, carried: Sequence[Carried] = ()) -> Block:
+        builders = [self._builder(region) for region in regions(block, self.fixed, self.alone, carried)]
         late = _late_leaves(block, builders)
         place = {p: (b, i) for b in builders for i, p in enumerate(b.region.positions)}
         out: list[Statement] = []
@@ -358,12 +358,12 @@ class _FunctionLowering:
                 return replace(s, operands=tuple(map(self.sub, s.operands)))
             case For():
                 start, stop, step = map(self.sub, s.bounds)
-                body = self.block(s.body)
+                body = self.block(s.body, s.carried)
                 return replace(s, bounds=(start, stop, step), carried=self._carried(s.carried), body=body)
             case While():
                 carried = self._carried(s.carried)
                 head = self.block(s.head)
-                return replace(s, carried=carried, head=head, cond=self.sub(s.cond), body=self.block(s.body))
+                return replace(s, carried=carried, head=head, cond=self.sub(s.cond), body=self.block(s.body, s.carried))
             case If():
                 return replace(s, cond=self.sub(s.cond), then=self.block(s.then), orelse=self.block(s.orelse))
             case Scope():

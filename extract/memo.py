@@ -93,6 +93,8 @@ def region_key(region: Region, knowledge: Knowledge, asked: tuple[Any, ...]) -> 
         next_number += 1
     if region.dying:
         parts.append(tuple(leaf.name in region.dying for leaf in region.leaves))
+    if region.handed:
+        parts.append(tuple((number[name], number.get(arg, -1)) for name, arg in region.handed))
     if casts:
         parts.append(tuple(knowledge.of(leaf) for leaf in region.leaves if hasattr(leaf.type, "dtype")))
         parts.append(tuple(scaled_bound(op, knowledge.ops) for op in region.ops if "_expand_" in op.name))

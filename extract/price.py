@@ -21,7 +21,7 @@ from ..rules.paths import roads
 from ..rules.rule import RULES
 from ..rules.target import Target
 from ..rules.terms import child_params
-from .inplace import needs_copy
+from .inplace import copies
 from .instructions import instruction
 
 Objective = Literal["cycles", "instructions", "accuracy"]
@@ -146,7 +146,7 @@ class Pricer:
         known, roads = self._by_codes, _road_rules()
         numbers = [self._number(t) for t in graph.types]
         found: Prices = []
-        for nodes in graph.classes:
+        for c, nodes in enumerate(graph.classes):
             row: list[Price | Refusal] = []
             for node in nodes:
                 decl = node.decl
@@ -158,12 +158,12 @@ class Pricer:
                     how: object = None
                     if decl.name == "tile.cast":
                         how = node.rule in roads, graph.values.get(node.children[0])
-                    key = (decl.name, node.key, tuple([numbers[c] for c in node.children]), how)
+                    key = (decl.name, node.key, tuple([numbers[k] for k in node.children]), how)
                     price = known.get(key)
                     if price is None:
                         price = known[key] = self.node_of(graph.types, graph.values, node)
-                    if decl.inout and isinstance(price, Price) and needs_copy(graph, node):
-                        price = self.with_copy(price, node.type)
+                    if (decl.inout or c in graph.handed) and isinstance(price, Price):
+                        price = self.with_copies(price, node.type, copies(graph, node, self.target))
                     row.append(price)
             found.append(row)
         return found
@@ -175,17 +175,21 @@ class Pricer:
     def node(self, graph: Graph, node: Node) -> Price | Refusal:
         """Return the price of an e-node, with the copy that an in-place instruction may need."""
         price = self.node_of(graph.types, graph.values, node)
-        if node.kind != OPERATION or node.decl is None or not node.decl.inout or isinstance(price, Refusal):
+        if node.kind != OPERATION or node.decl is None or isinstance(price, Refusal):
             return price
-        return self.with_copy(price, node.type) if needs_copy(graph, node) else price
+        if not node.decl.inout and not graph.handed:
+            return price
+        return self.with_copies(price, node.type, copies(graph, node, self.target))
 
-    def with_copy(self, price: Price, t: Any) -> Price:
-        """Return the price of an instruction after a copy of the tile it overwrites."""
+    def with_copies(self, price: Price, t: Any, count: int = 1) -> Price:
+        """Return the price of an instruction with copies of tiles of its result's type before or behind it."""
+        if not count:
+            return price
         if self.target is None:
-            return Price(price.cycles + 1.0, price.instructions + 1, price.inexact)
+            return Price(price.cycles + count, price.instructions + count, price.inexact)
         rows, cols, phys = work_shape([t])
         copy = cycles(self.target, Instr("tmov", (t.dtype.name, t.dtype.name), rows, cols, phys))
-        return Price(price.cycles + copy, price.instructions + 1, price.inexact)
+        return Price(price.cycles + count * copy, price.instructions + count, price.inexact)
 
     def node_of(
         self, class_types: Sequence[Type | None], values: Mapping[int, ValueSet], node: Node
@@ -330,7 +334,7 @@ class Pricer:
             return self.hop(types[0], result, op.attrs.get("mode", "round"), saturation)  # type: ignore[arg-type]
         price = self.operation(decl, types, result, op.attrs)
         # Nothing tells that the overwritten value is dead: the copy is counted.
-        return self.with_copy(price, result) if decl.inout and isinstance(price, Price) else price
+        return self.with_copies(price, result) if decl.inout and isinstance(price, Price) else price
 
 
 @lru_cache(maxsize=32)

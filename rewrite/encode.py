@@ -187,7 +187,17 @@ def read_graph(region: Region, codes: Sequence[tuple[int, ...]], rows: Rows, why
         types.append(next((node.type for node in made if node.type is not None), None))
     roots = [op_class[i] for i, op in enumerate(region.ops) if op.result.name in region.roots]
     dying = frozenset(c for c, leaf in zip(leaf_class, region.leaves) if leaf.name in region.dying)
-    return Graph(classes, types, op_class, leaf_class, list(dict.fromkeys(roots)), dying=dying)  # type: ignore[arg-type]
+    handed = handed_classes(region, op_class, leaf_class)
+    return Graph(classes, types, op_class, leaf_class, list(dict.fromkeys(roots)), dying=dying, handed=handed)  # type: ignore[arg-type]
+
+
+def handed_classes(region: Region, op_class: Sequence[int], leaf_class: Sequence[int]) -> dict[int, int]:
+    """Return the classes of what a loop's body yields, with those of the carried tiles; see :class:`Graph`."""
+    if not region.handed:
+        return {}
+    made = {op.result.name: c for op, c in zip(region.ops, op_class)}
+    carried = {leaf.name: c for leaf, c in zip(region.leaves, leaf_class)}
+    return {made[name]: carried.get(arg, -1) for name, arg in region.handed}
 
 
 RawNode = tuple[str, tuple[int, ...]]

@@ -38,7 +38,9 @@ class Node:
 class Graph:
     """Classes of equal values; class numbers follow program order, so they are stable.
 
-    ``dying`` are the classes of leaves whose storage may be overwritten (see ``Region.dying``).
+    ``dying`` are the classes of leaves whose storage may be overwritten (see ``Region.dying``). ``handed``: of what a
+    loop's body yields the class, with that of the carried tile it becomes, -1 where the region does not read that (see
+    ``Region.handed``).
     """
 
     classes: list[list[Node]]
@@ -49,6 +51,7 @@ class Graph:
     values: dict[int, ValueSet] = field(default_factory=dict)
     stopped: str = "saturated"
     dying: frozenset[int] = frozenset()
+    handed: dict[int, int] = field(default_factory=dict)
 
     @property
     def size(self) -> int:

@@ -8,7 +8,7 @@ are SSA values; it ends at an operation that changes a tile in place or that til
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,6 +16,7 @@ from ..ir.diagnostics import TileggError
 from ..ir.op import OPS, Call, Kind
 from ..ir.program import (
     Block,
+    Carried,
     Const,
     For,
     Function,
@@ -24,6 +25,7 @@ from ..ir.program import (
     Statement,
     Value,
     While,
+    Yield,
     flat_operands,
     inner_blocks,
     walk,
@@ -44,7 +46,8 @@ class Region:
     """A run of pure operations: ``positions`` in the block, leaves in order of use, roots by name.
 
     ``dying`` names the leaves whose storage is the region's to overwrite: tiles that an operation of the same
-    block makes and nothing outside the region reads.
+    block makes and nothing outside the region reads. ``handed``: results that nothing but the yield of a loop's body
+    reads, with the carried tile that each becomes.
     """
 
     ops: tuple[Op, ...]
@@ -52,12 +55,16 @@ class Region:
     leaves: tuple[Value, ...]
     roots: frozenset[str]
     dying: frozenset[str] = frozenset()
+    handed: tuple[tuple[str, str], ...] = ()
 
 
-def regions(block: Block, fixed: frozenset[str], alone: frozenset[str] = frozenset()) -> list[Region]:
+def regions(
+    block: Block, fixed: frozenset[str], alone: frozenset[str] = frozenset(), carried: Sequence[Carried] = ()
+) -> list[Region]:
     """Return the regions of a block; ``fixed`` names scalars that types mention, which must stay.
 
     Values in ``alone`` get regions of their own: equal values of one region become one (see ``storage.own_tiles``).
+    ``carried``: what the loop carries whose body the block is.
     """
     runs: list[list[int]] = [[]]
     for i, s in enumerate(block.statements):
@@ -77,14 +84,29 @@ def regions(block: Block, fixed: frozenset[str], alone: frozenset[str] = frozens
         for name in uses(s):
             users.setdefault(name, []).append(i)
     made = frozenset(s.result.name for s in block.statements if isinstance(s, Op) and s.name in _MAKERS and s.results)
-    return [_region(block, run, users, made) for run in runs if run]
+    handed = _handed(block, carried, users)
+    return [_region(block, run, users, made, handed) for run in runs if run]
+
+
+def _handed(block: Block, carried: Sequence[Carried], users: dict[str, list[int]]) -> dict[str, str]:
+    """Return the tiles that nothing but a block's yield reads, by name, with the carried tile each becomes."""
+    last = block.statements[-1]
+    if not carried or not isinstance(last, Yield):
+        return {}
+    return {
+        o.name: c.arg.name
+        for o, c in zip(last.operands, carried)
+        if isinstance(o, Value) and isinstance(o.type, TileType) and len(users[o.name]) == 1
+    }
 
 
 #: Operations outside regions whose results have storage of their own.
 _MAKERS = frozenset({"tile.load", "tile.create", "tile.mgather"})
 
 
-def _region(block: Block, run: list[int], users: dict[str, list[int]], made: frozenset[str]) -> Region:
+def _region(
+    block: Block, run: list[int], users: dict[str, list[int]], made: frozenset[str], handed: dict[str, str]
+) -> Region:
     ops = tuple(s for i in run if isinstance(s := block.statements[i], Op))
     inside = {op.result.name for op in ops}
     leaves: dict[str, Value] = {}
@@ -96,7 +118,8 @@ def _region(block: Block, run: list[int], users: dict[str, list[int]], made: fro
     members = set(run)
     roots = frozenset(name for name in inside if not members.issuperset(users.get(name, ())))
     dying = frozenset(name for name in leaves if name in made and members.issuperset(users.get(name, ())))
-    return Region(ops, tuple(run), tuple(leaves.values()), roots, dying)
+    given = tuple([(name, handed[name]) for op in ops if (name := op.result.name) in handed]) if handed else ()
+    return Region(ops, tuple(run), tuple(leaves.values()), roots, dying, given)
 
 
 def narrowed(op: Op, annotated: TileType) -> bool:

@@ -89,3 +89,25 @@ def test_every_elementwise_operation_may_overwrite_what_it_reads(target: str) ->
                 except tilegg.TileggError as problem:
                     assert problem.diagnostics[0].code in ("TG005", "TG006", "TG007", "TG008", "TG022"), problem
     assert done >= 60
+
+
+#: What is counted is a region's; tiles that change roles are copied without one.
+COUNTED = [c for c in ACCUMULATED if not any(word in c for word in ("branch", "loop", "turned", "other"))]
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+@pytest.mark.parametrize("case", [*COUNTED, "the other operand is added to"])
+def test_copies_are_counted(case: str, target: str) -> None:
+    """Assembly has no instruction more than was counted, copies included."""
+    body = "".join(f"            {line}\n" for line in ACCUMULATED[case])
+    for end in ("t", "u"):
+        loop = f"        for i in pl.range(3):\n{body}        return pl.store({end}, [0, 0], y)\n"
+        program = tilegg.parse(HEAD.format(dtype="FP32") + loop)
+        for contract in ("exact", "contracted"):
+            lowered = tilegg.lower(program, target, contract=contract, memo=None)
+            text = tilegg.emit(lowered, target)
+            before, inside = text.split("scf.for", 1)
+            lines = [line.lstrip() for line in inside.splitlines()]
+            written = sum(line.startswith("pto.t") and not line.startswith("pto.treshape") for line in lines)
+            counted = sum(i.count for i in lowered.functions[0].instructions)
+            assert written + before.count("pto.tload") <= counted, text
