@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from tilegg.ir.program import Program
+from tilegg.ir.program import Program, inner_blocks, walk
 from tilegg.rewrite.engine import Engine
 from tilegg.rewrite.knowledge import Knowledge
 from tilegg.rewrite.region import names_in_types, regions
@@ -28,8 +28,9 @@ def nodes(program: Program, arch: str, without: str = "") -> int:
     plan = Plan(load_target(arch), True, contracted=True)
     total = 0
     for f in program.functions:
-        knowledge = Knowledge(f)
-        for region in regions(f.body, names_in_types(f)):
+        knowledge, fixed = Knowledge(f), names_in_types(f)
+        blocks = [f.body, *(block for s in walk(f.body) for block in inner_blocks(s))]
+        for region in [region for block in blocks for region in regions(block, fixed)]:
             total += saturate(region, knowledge, plan, _engine(without)).size
     return total
 
