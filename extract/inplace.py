@@ -88,16 +88,21 @@ def _needs_copy(graph: Graph, node: Node) -> bool:
 
 
 def _users_of(graph: Graph) -> tuple[list[set[int]], dict[Node, int]]:
-    """Return by class the classes with a node that reads it, and the class of every node."""
+    """Return by class the classes with a node that reads it and that a result may need; the class of every node."""
     known = _users.get(graph)
     if known is None:
         users: list[set[int]] = [set() for _ in graph.classes]
-        class_of: dict[Node, int] = {}
-        for c, nodes in enumerate(graph.classes):
-            for node in nodes:
-                class_of[node] = c
+        class_of = {node: c for c, nodes in enumerate(graph.classes) for node in nodes}
+        work = list(graph.roots)
+        needed = set(work)
+        while work:
+            c = work.pop()
+            for node in graph.classes[c]:
                 for child in node.children:
                     users[child].add(c)
+                    if child not in needed:
+                        needed.add(child)
+                        work.append(child)
         known = _users[graph] = (users, class_of)
     return known
 

@@ -74,7 +74,7 @@ def region_key(region: Region, knowledge: Knowledge, asked: tuple[Any, ...]) -> 
     """Return a region's key and the types it names by identity."""
     number: dict[str, int] = {}
     types: list[Type] = []
-    parts: list[Any] = [asked]
+    parts: list[Any] = [asked, knowledge.narrowest]
     casts = False
     for i, leaf in enumerate(region.leaves):
         number[leaf.name] = i

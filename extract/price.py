@@ -263,6 +263,8 @@ class Pricer:
     def _operation(self, decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]) -> Price | Refusal:
         if self.target is None:
             return Price(1.0, 1)
+        if decl.name == "tile.row_expand_expdif" and types[0].shape[1:] == (1,) and types[0].shape[0] != 1:
+            return self._both(("tile.sub", types[:2]), ("tile.exp", types[:1]), result=result)
         instr = instruction(decl, types, result, attrs)
         if not instr.dtypes:
             # What an unknown operation gives has no known type; it passes through unpriced.
@@ -271,6 +273,15 @@ class Pricer:
         if not legality.ok:
             return Refusal(legality.reason, self.target.way_out(instr.op, instr.dtypes[0], **dict(instr.attrs)))
         return Price(cycles(self.target, instr), 1)
+
+    def _both(self, *parts: tuple[str, list[Any]], result: Any) -> Price | Refusal:
+        """Return the price of an operation that is two instructions for columns: each row has one element."""
+        prices = [self._operation(OPS[name], types, result, {}) for name, types in parts]
+        refused = next((p for p in prices if isinstance(p, Refusal)), None)
+        if refused is not None:
+            return refused
+        legal = [p for p in prices if isinstance(p, Price)]
+        return Price(sum(p.cycles for p in legal), len(legal))
 
     def _cast(self, node: Node, source: Any, values: ValueSet | None) -> Price | Refusal:
         assert isinstance(node.type, TileType)

@@ -12,6 +12,7 @@ from typing import Any
 from ..ir import valueset as vs
 from ..ir.op import OPS, Kind
 from ..ir.program import Block, Const, For, Function, If, Op, Operand, Scope, Statement, Value, While, Yield
+from ..ir.types import TileType
 from .amax import Definitions, scaled_bound
 from .storage import changed
 
@@ -19,7 +20,10 @@ _SETS = (Kind.TILE, Kind.TENSOR, Kind.ARRAY, Kind.SCALAR, Kind.ANY)
 
 
 class Knowledge:
-    """Value sets of a function's values, computed when asked for; ``ops`` are the defining operations."""
+    """Value sets of a function's values, computed when asked for; ``ops`` are the defining operations.
+
+    ``narrowest``: the fewest bits that an element of a tile of the function has.
+    """
 
     def __init__(self, function: Function) -> None:
         self._known: dict[str, vs.ValueSet] = {}
@@ -28,6 +32,8 @@ class Knowledge:
         for p in function.params:
             self._assume_dtype(p.value)
         self._define(function.body)
+        types = [r.type for op in self.ops.values() for r in op.results]
+        self.narrowest = min((t.dtype.bits for t in types if isinstance(t, TileType)), default=64)
         self.forget(changed(function))
 
     def forget(self, names: frozenset[str]) -> None:

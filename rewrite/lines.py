@@ -29,8 +29,12 @@ _EXPDIF = OPS["tile.col_expand_expdif"].pto or ""
 Shape = tuple[int, int]
 
 
-def line_rows(region: Region, target: Target | None) -> list[str]:
-    """Return the rows of ``laid`` and its like: shapes of tiles without gaps that cost less as one row."""
+def line_rows(region: Region, target: Target | None, narrowest: int) -> list[str]:
+    """Return the rows of ``laid`` and its like: shapes of tiles without gaps that cost less as one row.
+
+    ``narrowest``: the fewest bits of an element in the function. Tiles of one instruction have rows of as many
+    elements, so that the rows of a wide tile have gaps where those of a narrow one (a mask, say) fill no whole block.
+    """
     if target is None:
         return []
     rows: dict[str, None] = {}
@@ -42,15 +46,20 @@ def line_rows(region: Region, target: Target | None) -> list[str]:
         if op.name == "tile.sub":
             differences.add(op.result.name)
         if op.name in _MOVED and isinstance(t, TileType):
-            rows.update(dict.fromkeys(_elementwise(op, t, target)))
+            rows.update(dict.fromkeys(_elementwise(op, t, target, narrowest)))
         elif op.name == "tile.exp" and getattr(op.operands[0], "name", "") in differences:
-            rows.update(dict.fromkeys(_exponential(t, target)))
+            rows.update(dict.fromkeys(_exponential(t, target, narrowest)))
     return list(rows)
 
 
-def _elementwise(op: Op, t: TileType, target: Target) -> Iterator[str]:
+def _without_gaps(shape: Shape, target: Target, narrowest: int) -> bool:
+    """Return whether rows of so many elements fill whole blocks even where elements have the fewest bits."""
+    return shape[1] * narrowest % (8 * int(target.figure("block_bytes"))) == 0
+
+
+def _elementwise(op: Op, t: TileType, target: Target, narrowest: int) -> Iterator[str]:
     shape = _whole(t)
-    if shape is None or 1 in shape:
+    if shape is None or 1 in shape or not _without_gaps(shape, target, narrowest):
         return
     source = op.operands[0].type.dtype.name if isinstance(op.operands[0], Value) else t.dtype.name  # type: ignore[union-attr]
     for names in _narrow(_MOVED[op.name], source, t.dtype.name, shape, target):
@@ -58,9 +67,11 @@ def _elementwise(op: Op, t: TileType, target: Target) -> Iterator[str]:
         yield from _rows(table, dtypes, t, shape)
 
 
-def _exponential(t: object, target: Target) -> Iterator[str]:
+def _exponential(t: object, target: Target, narrowest: int) -> Iterator[str]:
     shape = _whole(t)
-    if shape is not None and isinstance(t, TileType) and _fuses(t.dtype.name, shape, target):
+    if shape is None or (shape[1] > 1 and not _without_gaps(shape, target, narrowest)):
+        return
+    if isinstance(t, TileType) and _fuses(t.dtype.name, shape, target):
         yield from _rows("laid_exp", (t.dtype.name,), t, shape)
 
 

@@ -74,7 +74,7 @@ def saturate(region: Region, knowledge: Knowledge, plan: Plan, own: Engine | Non
 def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> Graph:
     text, codes = region_text(region)
     sets = value_sets(region, knowledge)
-    laid, folded = line_rows(region, plan.target), folded_rows(region)
+    laid, folded = line_rows(region, plan.target, knowledge.narrowest), folded_rows(region)
     without = unused_tables(laid) | _without(folded) | (frozenset() if plan.contracted else _CONTRACTED)
     eng.declare((op.name for op in region.ops), without)
     facts = _fact_rows(value_facts(region, sets)) + structure_rows(region) + extrema_rows(region)

@@ -77,20 +77,11 @@ def assert_lowering_correct(
     """Fail with a small counterexample when a lowered program computes something else than the program.
 
     ``program``: anything :func:`~tilegg.testing.given.as_program` takes. ``arch``: a target or several (default: all
-<<<<<<< HEAD
-    there are). ``objective`` and ``contract``: those of the lowering. Casts that may round twice and composites
-    computed by recipes are put back first, since they differ on purpose; the report lists them. Recipes must keep the
-    error they state on the same inputs. ``within``: how near results must be, ``exact`` (the default) or ``ulp:N``.
-    The lowered program is also run with what the target's conversions do, and, unless ``assembly`` is false, written
-    as assembly that must read back, verify and, executed on bytes, compute the same. Other options: see
-    :func:`assert_equivalent`.
-=======
-    there are). ``contract``: that of the lowering. Casts that are not exact and composites computed by recipes are put
-    back first, since they differ on purpose; the report lists them. Recipes must keep the error they state on the
-    same inputs. ``within``: how near results must be, ``exact`` or ``ulp:N``. The lowered program is also run with what
-    the target's conversions do, and, unless ``assembly`` is false, written as assembly that must read back, verify
-    and, executed on bytes, compute the same. Other options: see :func:`assert_equivalent`.
->>>>>>> 08ca24d (Casts that round once in a mode the target chooses are no longer said to round twice)
+    there are). ``objective`` and ``contract``: those of the lowering. Casts that are not exact and composites computed
+    by recipes are put back first, since they differ on purpose; the report lists them. Recipes must keep the error they
+    state on the same inputs. ``within``: how near results must be, ``exact`` (the default) or ``ulp:N``. The lowered
+    program is also run with what the target's conversions do, and, unless ``assembly`` is false, written as assembly
+    that must read back, verify and, executed on bytes, compute the same. Other options: see :func:`assert_equivalent`.
 
     Raises :class:`NotEquivalent`; ``AssertionError`` for a recipe beyond its bound; :class:`~tilegg.TileggError` for a
     program that does not verify, or that cannot be lowered or written for the target.
