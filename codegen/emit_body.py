@@ -13,6 +13,7 @@ from ..ir.program import For, Function, If, Jump, Op, Raw, Return, Scope, Statem
 from ..ir.simt import section_grid
 from ..ir.text.resolve import resolve
 from ..ir.types import PtrType, ScalarType, TensorType
+from ..rewrite.storage import changed
 from ..rules.target import Target
 from . import (
     emit_calls,
@@ -99,6 +100,7 @@ class Body:
         self.builder = self._declare(unit)
         self.state = State(self.builder, plan, target, names.counts)
         self.state.unit = unit
+        self.state.changed, self.state.body = changed(function), function.body
         self.state.loaded_as = emit_mx.loads_as(function.body)
         self.flow = Flow(self.state, self.statements)
 
@@ -188,6 +190,7 @@ class Body:
 
     def _op(self, s: Op) -> None:
         state = self.state
+        state.made.update(dict.fromkeys([r.name for r in s.results], state.frame))
         handler = HANDLERS.get(s.name)
         if handler is None and emit_threads.takes(s):
             from .emit_around import emit_op

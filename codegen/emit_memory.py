@@ -375,7 +375,7 @@ def tile_read(state: State, s: Op) -> None:
 
 def tile_write(state: State, s: Op) -> None:
     """``tile.write``: one element from a scalar, in place; the result is the tile."""
-    ref = state.own(s.operands[0])
+    ref = state.own(s.operands[0], s)
     tile, at = _element(state, ref, s.operands[1], ref.form.dtype)
     value = scalar_operand(state, s.operands[2], ref.form.dtype)
     state.b.dps("tsetval", [at, value], [tile])

@@ -59,6 +59,17 @@ def over(state: State, s: Op, at: int) -> TileRef:
     return made
 
 
+def fill_own(state: State, s: Op) -> None:
+    """``tile.fillpad_inplace``: the assembler fills another tile, so that none must be read under its old name."""
+    o, ref = s.operands[0], state.tile(s.operands[0])
+    alike = [name for name, other in state.tiles.items() if other.root is ref.root and other.part == ref.part]
+    names = [name for name in alike if state.lives.again(name, s)]
+    if names:
+        state.fail(f"{names[0]!r} is read again behind the fill in the storage of {getattr(o, 'name', '')!r}",
+                   "the assembler fills another tile", "read the result, or fill with pl.tile.fillpad")  # fmt: skip
+    fill_pad(state, s)
+
+
 def assemble(state: State, s: Op) -> None:
     """``tile.assemble``: the source is copied into a window of the target."""
     source, target = state.tile(s.operands[1]), state.tile(s.operands[0])
@@ -166,5 +177,5 @@ HANDLERS: dict[str, Callable[[State, Op], None]] = {
     "tile.histogram": histogram,
     "tile.dequant": dequantise,
     "tile.fillpad_expand": fill_pad,
-    "tile.fillpad_inplace": fill_pad,
+    "tile.fillpad_inplace": fill_own,
 }

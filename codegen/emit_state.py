@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from xdsl.dialects.builtin import BFloat16Type, IntegerType
@@ -12,10 +13,11 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..ir.diagnostics import error
 from ..ir.dtypes import FP32, DType
-from ..ir.program import Operand, Value
+from ..ir.program import Block, Op, Operand, Value
 from ..ir.types import TileType
 from ..rules.target import Target
 from .emit_forms import Form, Plan
+from .emit_lives import Lives
 from .emit_scopes import Extent, Scopes, scalar_type
 from .pto.api import DYNAMIC, FunctionBuilder, TileBufType, element, tile_type, word
 from .pto.base import SEGMENTS, segments
@@ -30,7 +32,8 @@ class TileRef:
 
     ``upright``: ``value`` is the column-major view of a column. ``root`` is shared by everything that names
     the same storage, ``home`` is the scope the storage was allotted in; ``alias`` marks another name for
-    (part of) a tile's storage, ``strided`` a window whose rows lie further apart than they are long.
+    (part of) a tile's storage, ``part`` a window of it, ``strided`` one whose rows lie further apart than they are
+    long.
     """
 
     form: Form
@@ -41,6 +44,7 @@ class TileRef:
     home: object
     alias: bool = False
     strided: bool = False
+    part: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -117,6 +121,12 @@ class State(Scopes):
         self.windowed: set[object] = set()
         self.reshaped: set[object] = set()
         self.moved: set[object] = set()
+        #: Names of tiles that the program changes in place, and the roots of their storage.
+        self.changed: frozenset[str] = frozenset()
+        self.changing: set[object] = set()
+        #: The function's body, and in which block each result was made.
+        self.body = Block(())
+        self.made: dict[str, object] = {}
         #: Communication contexts by the name of the value, and what was read of each.
         self.contexts: dict[str, SSAValue] = {}
         self.ranks: dict[SSAValue, Any] = {}
@@ -134,6 +144,8 @@ class State(Scopes):
                       "the assembler does not retype low-precision tiles (v0.60)")  # fmt: skip
         if found is None:
             self.fail(f"{getattr(o, 'name', 'the operand')!r} is no tile the emitter knows")
+        if o.name in self.changed:  # type: ignore[union-attr]
+            self.changing.add(found.root)
         return found
 
     def valid_of(self, t: TileType, form: Form) -> tuple[Extent, Extent]:
@@ -186,7 +198,8 @@ class State(Scopes):
         self.aliased.add(ref.root)
         if what != "form":
             (self.reshaped if what == "shape" else self.windowed).add(ref.root)
-        return TileRef(form, valid, value, upright, ref.root, ref.home, True, strided)
+        part = ref.part or what == "window"
+        return TileRef(form, valid, value, upright, ref.root, ref.home, True, strided, part)
 
     # -- views -------------------------------------------------------------------------------------------
 
@@ -203,7 +216,7 @@ class State(Scopes):
         return ref.value if ref.upright else self._turned(ref, True)
 
     def _turned(self, ref: TileRef, upright: bool) -> SSAValue:
-        ref = self.compact(ref)
+        given, ref = ref, self.compact(ref)
 
         def make() -> SSAValue:
             length = ref.valid[1]
@@ -215,7 +228,7 @@ class State(Scopes):
             self.b.op("pto.set_validshape", [value, *map(self.index, shown)])
             return value
 
-        return self.cached((ref, upright), make)  # type: ignore[no-any-return]
+        return self._kept((given, upright), given, make)  # type: ignore[no-any-return]
 
     def reshape(self, value: SSAValue, type_: TileBufType) -> SSAValue:
         """Append ``pto.treshape`` unless the value has the type already."""
@@ -259,7 +272,7 @@ class State(Scopes):
         """Return a tile that windows can be cut from: the assembler follows them to an allocation only."""
         if getattr(ref.value.owner, "name", "") in ("pto.alloc_tile", "pto.subview"):
             return ref
-        return self.cached(("anchored", ref), lambda: self.copied(ref))  # type: ignore[no-any-return]
+        return self._kept(("anchored", ref), ref, lambda: self.copied(ref))  # type: ignore[no-any-return]
 
     def subview(
         self, value: SSAValue, offsets: tuple[Extent, Extent], sizes: tuple[int, int], valid: tuple[Extent, Extent]
@@ -273,22 +286,40 @@ class State(Scopes):
         properties: dict[str, Attribute] = {"sizes": index_array(sizes), SEGMENTS: segments(1, 2, 1, 1)}
         return self.b.made(SubviewOp, operands, (type_,), properties).results[0]
 
-    def own(self, o: Operand) -> TileRef:
-        """Return a tile that may be written: what the program takes to be another tile must not change with it.
+    def own(self, o: Operand, s: Op) -> TileRef:
+        """Return a tile that ``s`` may write: what the program takes to be another tile must not change with it.
 
-        Other shapes of the tile change, windows of it do not: where there are any, a copy takes its place.
+        Other shapes of the tile change, windows of it do not, nor it with a window: where one is read again, a copy
+        takes the written one's place.
         """
         ref = self.tile(o)
+        assert isinstance(o, Value)
         if ref.root in self.moved:
-            self.fail(f"{o.name!r} is written, but stands for a copy of the tile whose shape it changes",  # type: ignore[union-attr]
+            self.fail(f"{o.name!r} is written, but stands for a copy of the tile whose shape it changes",
                       hint="write the element before the tile is reshaped")  # fmt: skip
-        if ref.root not in self.windowed:
+        others = self._read_beside(o, ref, s) if ref.root in self.windowed else []
+        if not others and not ref.strided:
             return ref
-        if ref.home is not self.frame or ref.root in self.reshaped:
-            self.fail(f"{o.name!r} is written while other tiles share its storage",  # type: ignore[union-attr]
-                      hint="write the element before the tile is sliced or reshaped")  # fmt: skip
-        ref = self.tiles[o.name] = self.copied(self.compact(ref))  # type: ignore[union-attr]
+        here = ref.home is self.frame or self.made.get(o.name) is self.frame
+        if not here or ref.root in self.reshaped:
+            other = repr(others[0]) if others else "what it is cut from"
+            self.fail(f"{o.name!r} is written while {other} shares its storage",
+                      hint="copy one of them with pl.tile.move where it is made")  # fmt: skip
+        ref = self.tiles[o.name] = self.copied(self.compact(ref))
         return ref
+
+    def _read_beside(self, o: Value, ref: TileRef, s: Op) -> list[str]:
+        """Return the names that are read behind ``s`` and stand for another part of a tile's storage."""
+        return [
+            name
+            for name, other in self.tiles.items()
+            if name != o.name and other.root is ref.root and (other.part or ref.part) and self.lives.again(name, s)
+        ]
+
+    @cached_property
+    def lives(self) -> Lives:
+        """Which names are read again."""
+        return Lives(self.body)
 
     def is_last_use(self, o: Operand, ref: TileRef) -> bool:
         """Return whether a tile may be overwritten by an operation that reads it: nothing else reads its storage."""
@@ -299,7 +330,11 @@ class State(Scopes):
 
     def compact(self, ref: TileRef) -> TileRef:
         """Return a tile whose physical shape is that of its type: of a strided window, a copy."""
-        return self.cached(("compact", ref), lambda: self.copied(ref)) if ref.strided else ref
+        return self._kept(("compact", ref), ref, lambda: self.copied(ref)) if ref.strided else ref
+
+    def _kept(self, key: Any, ref: TileRef, make: Callable[[], Any]) -> Any:
+        """Return what is made once per block, unless it may be a copy of storage that changes."""
+        return make() if ref.root in self.changing else self.cached(key, make)
 
     def copied(self, ref: TileRef, form: Form | None = None) -> TileRef:
         """Return a copy, of another form with the same rows if one is given."""

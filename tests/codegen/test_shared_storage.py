@@ -75,6 +75,39 @@ class P:
         t = pl.load(x, [0, 0], [{rows}, 64])
 """
 CASES = {
+    "a window that is not read again": (16, "v = pl.slice(t, [8, 64], [0, 0])", "a = pl.abs(v)",
+                                        "for i in pl.range(3):", "    pl.tile.write(t, [0, i], 5.0)",
+                                        "u = pl.add(t, pl.tile.concat(pl.reshape(a, [16, 32]), "
+                                        "pl.reshape(a, [16, 32])))"),
+    "a window that is made and written in a loop": (16, "a = pl.abs(t)", "for i in pl.range(3):",
+                                                    "    v = pl.slice(t, [8, 64], [8, 0])",
+                                                    "    pl.tile.write(v, [0, i], 5.0)",
+                                                    "    a = pl.add(a, pl.reshape(pl.tile.concat(v, v), [16, 64]))",
+                                                    "u = pl.add(a, t)"),
+    "filled and written in a loop": (16, "v = pl.tile.fillpad_inplace(pl.tile.set_validshape(t, 4, 16), "
+                                     "pad_value=pl.PadValue.zero)", "for i in pl.range(3):",
+                                     "    pl.tile.write(v, [0, i], 5.0)", "u = pl.add(t, v)"),
+    "a window is copied and its tile written in a loop": (
+        16, "v = pl.tile.move(pl.slice(t, [8, 64], [0, 0]), target_memory=pl.Mem.Vec)", "a = pl.abs(v)",
+        "for i in pl.range(3):", "    pl.tile.write(t, [0, i], 5.0)", "    a = pl.add(a, v)",
+        "u = pl.add(t, pl.reshape(pl.tile.concat(a, a), [16, 64]))"),
+    "windows before and after a write": (16, "v = pl.reshape(t, [32, 32])", "a = pl.abs(pl.slice(v, [16, 32], [0, 0]))",
+                                         "pl.tile.write(v, [0, 0], 5.0)", "b = pl.slice(v, [16, 32], [0, 0])",
+                                         "w = pl.add(pl.mul(b, 2.0), a)", "u = pl.tile.concat(w, pl.neg(w))"),
+    "a window that is written itself": (16, "v = pl.slice(t, [16, 32], [0, 32])", "a = pl.abs(v)",
+                                        "pl.tile.write(v, [0, 0], 5.0)", "w = pl.add(pl.exp(v), a)",
+                                        "u = pl.add(pl.tile.concat(w, pl.neg(w)), t)"),
+    "a write seen through a window of another shape": (
+        16, "v = pl.reshape(t, [32, 32])", "a = pl.abs(pl.slice(v, [16, 32], [0, 0]))", "pl.tile.write(t, [0, 0], 5.0)",
+        "w = pl.add(pl.slice(v, [16, 32], [0, 0]), a)", "u = pl.tile.concat(w, pl.neg(w))"),
+    "windows in a loop that writes": (16, "v = pl.reshape(t, [32, 32])", "a = pl.abs(pl.slice(v, [16, 32], [0, 0]))",
+                                      "for i in pl.range(3):", "    pl.tile.write(v, [0, i], 5.0)",
+                                      "    a = pl.add(a, pl.slice(v, [16, 32], [0, 0]))",
+                                      "u = pl.tile.concat(a, pl.neg(a))"),
+    "windows in a loop before it writes": (16, "v = pl.reshape(t, [32, 32])",
+                                           "a = pl.abs(pl.slice(v, [16, 32], [0, 0]))",
+                                           "for i in pl.range(3):", "    a = pl.add(a, pl.slice(v, [16, 32], [0, 0]))",
+                                           "    pl.tile.write(v, [0, i], 5.0)", "u = pl.tile.concat(a, pl.neg(a))"),
     "bits of a tile are the tile": (16, "v = pl.reinterpret_view(t, dtype=pl.INT32)",
                                     "pl.tile.write(v, [0, 1], 1065353216)",
                                     "u = pl.add(t, pl.mul(pl.reinterpret_view(v, dtype=pl.FP32), 0.25))"),
@@ -86,6 +119,26 @@ CASES = {
                                                     "u = pl.row_expand_mul(pl.row_expand_add(t, m), "
                                                     "pl.transpose(v, axis1=0, axis2=1))"),
 }  # fmt: skip
+
+
+#: What assembly cannot do, and what it is refused for.
+REFUSED = {
+    "'head' shares its storage": ("head = pl.slice(t, [8, 64], [0, 0])", "a = pl.abs(head)", "for i in pl.range(3):",
+                                  "    pl.tile.write(t, [0, i], 5.0)", "    a = pl.add(a, head)",
+                                  "u = pl.add(t, pl.reshape(pl.tile.concat(a, a), [16, 64]))"),
+    "'v' is read again behind the fill": ("v = pl.tile.set_validshape(t, 8, 32)",
+                                          "p = pl.tile.fillpad_inplace(v, pad_value=pl.PadValue.zero)",
+                                          "pl.tile.write(p, [0, 0], 5.0)",
+                                          "u = pl.add(pl.tile.fillpad(v, pad_value=pl.PadValue.zero), p)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_would_show_under_another_name_is_refused(words: str) -> None:
+    body = "".join(f"        {line}\n" for line in (*REFUSED[words], "return pl.store(u, [0, 0], y)"))
+    lowered = tilegg.lower(tilegg.parse(HEAD.format(rows=16) + body), "a5", memo=None)
+    with pytest.raises(tilegg.TileggError, match=words):
+        tilegg.emit(lowered)
 
 
 @pytest.mark.parametrize("target", ["a2a3", "a5"])

@@ -60,5 +60,5 @@ def test_a_window_and_another_shape_beside_a_write_are_refused() -> None:
              "r = pl.add(pl.exp(t), pl.concat(s, s))", "return pl.store(r, [0, 0], out)")  # fmt: skip
     program = parse(HEAD + "".join(
         f"        {line}\n" for line in lines).replace("pl.concat", "pl.tile.concat"))  # fmt: skip
-    with pytest.raises(TileggError, match="is written while other tiles share its storage"):
+    with pytest.raises(TileggError, match="is written while 's' shares its storage"):
         emit(lower(program, "a5"), "a5")
