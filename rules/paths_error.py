@@ -19,11 +19,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from math import isfinite, isnan
+from math import floor, isfinite, isnan, log2
 from typing import Any
 
 from ..ir import lazy_numpy as np
-from ..ir.codes import Array, ordinal
+from ..ir.codes import Array, from_ordinal, ordinal
 from ..ir.convert import decode, encode, same_bits, ulp_distance
 from ..ir.dtypes import DType
 from ..ir.valueset import ValueSet
@@ -163,8 +163,26 @@ def covering(found: Measured, request: Conversion, chain: Chain, values: ValueSe
     dst = request.dst
     if dst.is_int and not found.exhaustive and not (request.monotone and ordered(chain)):
         found = replace(found, max_ulp=int(dst.max_value) - int(dst.min_value))
-    more = np.concatenate([known, hostile(request.src, values)])
+    more = np.concatenate([known, hostile(request.src, values), _overflows(request, values)])
     return _worst([found, replace(_compare(request, chain, more, False, ""), rate=0.0)])
+
+
+def _overflows(request: Conversion, values: ValueSet) -> Array:
+    """Return source values of a set around those from which on a float destination gives no number.
+
+    That is half a step beyond its largest number: a power of two, of which one of these is half a step.
+    """
+    src, dst = request.src, request.dst
+    if not dst.is_float:
+        return np.zeros(0, src.storage)
+    top = float(dst.max_value)
+    steps = 2.0 ** np.arange(floor(log2(top)), floor(log2(top)) - 26, -1)
+    places = np.concatenate([[top], top + steps, top - steps])
+    array = encode(np.concatenate([places, -places]), src, "rint", True)
+    if src.is_float:
+        at = ordinal(array, src)
+        array = from_ordinal(np.concatenate([at - 1, at, at + 1]), src)
+    return array[members(array, src, values)]
 
 
 def _how_many(src: DType, values: ValueSet) -> int:

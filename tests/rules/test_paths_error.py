@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from tilegg.ir import valueset
 from tilegg.ir.codes import all_values, from_bits
 from tilegg.ir.convert import ROUND_MODES, convert, decode, encode
 from tilegg.ir.diagnostics import TileggError
@@ -23,6 +24,7 @@ from tilegg.ir.dtypes import (
     INT8,
     INT16,
     INT32,
+    INT64,
     DType,
 )
 from tilegg.rules.paths import Road, roads
@@ -206,3 +208,12 @@ def test_the_refusal_names_the_ignored_mode() -> None:
 def test_low_bits_are_bounded_by_the_whole_range() -> None:
     stated = only(INT32, INT8, "rint", "off").error
     assert not stated.exhaustive and stated.max_ulp == 255
+
+
+@pytest.mark.parametrize("source", [INT32, INT64])
+def test_the_number_half_a_step_beyond_the_largest_is_looked_at(source: DType) -> None:
+    """The target rounds ties away from zero: 40960 gives infinity, where ties to even give 32768."""
+    values = valueset.cast_to(valueset.of_dtype(source), FP32, "rint")
+    found = roads(A5, FP32, HF8, "rint", None, values, k=1)[0]
+    assert not found.exact and found.error.not_finite is not None
+    assert abs(found.error.not_finite.value) == 40960 and found.error.not_finite.rate == 0
