@@ -7,7 +7,7 @@ old value is no longer needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -136,9 +136,11 @@ class Flow:
             readers = self._readers(body, c.arg.name, reads)
             if self._dead_by(body, at, readers):
                 self.state.places[o.name] = buffer
-                self._aim_overwritten(body, at, buffer, partial(self._dead_by, body, readers=readers))
+                self._aim_overwritten(body, makers, at, buffer, partial(self._dead_by, body, readers=readers))
 
-    def _aim_overwritten(self, block: Block, at: int, place: TileRef, free: Callable[[int], bool]) -> None:
+    def _aim_overwritten(
+        self, block: Block, makers: Mapping[str, int], at: int, place: TileRef, free: Callable[[int], bool]
+    ) -> None:
         """Let what an accumulation overwrites be made where the result is wanted, if that is ``free`` by then."""
         s = block.statements[at]
         assert isinstance(s, Op)
@@ -148,10 +150,10 @@ class Flow:
         o = next(o for p, o in zip(decl.operand_params, s.operands) if p.name == decl.inout)
         if not isinstance(o, Value) or o.type != s.result.type or self.counts.get(o.name, 0) != 1:
             return
-        made = _makers(block).get(o.name)
+        made = makers.get(o.name)
         if made is not None and made < at and free(made):
             self.state.places[o.name] = place
-            self._aim_overwritten(block, made, place, free)
+            self._aim_overwritten(block, makers, made, place, free)
 
     def _readers(self, body: Block, arg: str, reads: dict[str, list[int]]) -> list[tuple[int, str]]:
         """Return which statements read a carried tile, by which name: itself, or a loop's that goes on in it."""
@@ -187,7 +189,7 @@ class Flow:
             if o.name in empty or (o.name in makers and o.type == value.type):
                 self.state.places[o.name] = buffer
                 if o.name in makers:
-                    self._aim_overwritten(block, makers[o.name], buffer, lambda at: True)
+                    self._aim_overwritten(block, makers, makers[o.name], buffer, lambda at: True)
 
     # -- statements --------------------------------------------------------------------------------------
 

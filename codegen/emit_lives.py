@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..ir.program import Block, For, Op, Operand, Statement, Value, While, defined, flat_operands, inner_blocks
+from ..ir.program import Block, For, Statement, While, defined, inner_blocks
+from ..rewrite.region import own_uses
 
 
 class Lives:
@@ -18,9 +19,8 @@ class Lives:
     def _block(self, block: Block) -> None:
         for s in block.statements:
             at = self._at[id(s)] = len(self._at)
-            for o in flat_operands(_operands(s)):
-                if isinstance(o, Value):
-                    self._reads.setdefault(o.name, []).append(at)
+            for name in own_uses(s):
+                self._reads.setdefault(name, []).append(at)
             for inner in inner_blocks(s):
                 self._block(inner)
             if isinstance(s, For | While):
@@ -36,14 +36,3 @@ class Lives:
             read > at or any(made <= start < at < end and start < read < end for start, end in self._loops)
             for read in reads
         )
-
-
-def _operands(s: Statement) -> tuple[Operand, ...]:
-    match s:
-        case For(bounds=bounds, carried=carried):
-            return (*bounds, *(c.init for c in carried))
-        case While(carried=carried):
-            return tuple(c.init for c in carried)
-        case Op(operands=operands):
-            return operands
-    return (*getattr(s, "operands", ()), *([s.cond] if hasattr(s, "cond") else []))

@@ -62,8 +62,7 @@ def over(state: State, s: Op, at: int) -> TileRef:
 def fill_own(state: State, s: Op) -> None:
     """``tile.fillpad_inplace``: the assembler fills another tile, so that none must be read under its old name."""
     o, ref = s.operands[0], state.tile(s.operands[0])
-    alike = [name for name, other in state.tiles.items() if other.root is ref.root and other.part == ref.part]
-    names = [name for name in alike if state.lives.again(name, s)]
+    names = [name for name, other in state.read_again(ref, s) if other.part == ref.part]
     if names:
         state.fail(f"{names[0]!r} is read again behind the fill in the storage of {getattr(o, 'name', '')!r}",
                    "the assembler fills another tile", "read the result, or fill with pl.tile.fillpad")  # fmt: skip

@@ -297,7 +297,8 @@ class State(Scopes):
         if ref.root in self.moved:
             self.fail(f"{o.name!r} is written, but stands for a copy of the tile whose shape it changes",
                       hint="write the element before the tile is reshaped")  # fmt: skip
-        others = self._read_beside(o, ref, s) if ref.root in self.windowed else []
+        behind = self.read_again(ref, s) if ref.root in self.windowed else []
+        others = [name for name, other in behind if name != o.name and (other.part or ref.part)]
         if not others and not ref.strided:
             return ref
         here = ref.home is self.frame or self.made.get(o.name) is self.frame
@@ -308,13 +309,10 @@ class State(Scopes):
         ref = self.tiles[o.name] = self.copied(self.compact(ref))
         return ref
 
-    def _read_beside(self, o: Value, ref: TileRef, s: Op) -> list[str]:
-        """Return the names that are read behind ``s`` and stand for another part of a tile's storage."""
-        return [
-            name
-            for name, other in self.tiles.items()
-            if name != o.name and other.root is ref.root and (other.part or ref.part) and self.lives.again(name, s)
-        ]
+    def read_again(self, ref: TileRef, s: Op) -> list[tuple[str, TileRef]]:
+        """Return the names of a tile's storage that are read behind ``s``."""
+        alike = [(name, other) for name, other in self.tiles.items() if other.root is ref.root]
+        return [(name, other) for name, other in alike if self.lives.again(name, s)]
 
     @cached_property
     def lives(self) -> Lives:

@@ -40,8 +40,10 @@ from ..ir.program import (
     defined,
     flat_operands,
     inner_blocks,
+    walk,
 )
 from ..ir.types import TileType
+from ..rewrite.region import own_uses
 from ..rules.cost import Instr, work_shape
 from ..rules.target import Target
 from ..rules.terms import child_params
@@ -80,7 +82,7 @@ def scratch_bytes(program: Program, target: Target | None) -> int:
 
 def scratch_of(function: Function, target: Target) -> int:
     """Return the bytes of the largest scratch tile of an instruction of a function."""
-    return max((_scratch(s, target) for s in _statements(function.body)), default=0)
+    return max((_scratch(s, target) for s in walk(function.body)), default=0)
 
 
 def live_bytes(program: Program) -> int:
@@ -89,15 +91,6 @@ def live_bytes(program: Program) -> int:
 
 
 # -- scratch -----------------------------------------------------------------------------------------------
-
-
-def _statements(block: Block) -> list[Statement]:
-    found: list[Statement] = []
-    for s in block.statements:
-        found.append(s)
-        for inner in inner_blocks(s):
-            found += _statements(inner)
-    return found
 
 
 def _scratch(s: Statement, target: Target) -> int:
@@ -191,14 +184,9 @@ def tile_bytes(t: TileType) -> int:
 
 def _ranges(f: Function, target: Target | None = None) -> _Ranges:
     """Return where a function's storage is in use; with a target, that of scratch tiles, too."""
-    counts = Counter(o.name for s in _statements(f.body) for o in flat_operands(_operands(s)) if isinstance(o, Value))
-    ranges = _Ranges(counts, target)
+    ranges = _Ranges(Counter(name for s in walk(f.body) for name in own_uses(s)), target)
     _walk(f.body, ranges)
     return ranges
-
-
-def _operands(s: Statement) -> tuple[Operand, ...]:
-    return tuple(c.init for c in s.carried) if isinstance(s, For | While) else getattr(s, "operands", ())
 
 
 def fits(f: Function, target: Target) -> bool:
@@ -303,7 +291,7 @@ def _mask_bytes(s: Op, r: Value, ranges: _Ranges) -> int | None:
 
 def _flow(s: Statement, ranges: _Ranges) -> None:
     if isinstance(s, For | While):
-        ranges.read(_operands(s))
+        ranges.read(tuple(c.init for c in s.carried))
         for c, r in zip(s.carried, s.results):
             if isinstance(c.init, Value) and ranges.counts[c.init.name] == 1:
                 ranges.share(c.arg, c.init)

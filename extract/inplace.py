@@ -9,6 +9,7 @@ asks all nodes; what it finds dead is dead in every solution.
 
 from __future__ import annotations
 
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from ..ir.op import OPS, OpDecl
@@ -62,12 +63,27 @@ def copies(graph: Graph, node: Node, target: Target | None) -> int:
     if c not in graph.handed:
         return int(first)
     carried = graph.handed[c]
-    if not node.decl.inout:
-        return int(carried in node.children and not _in_place(target, node.decl))
-    if node.children[overwritten(node.decl)] == carried:
-        alone = _users_of(graph)[0][carried] == {c} and node.children.count(carried) == 1
-        return 0 if alone and _in_place(target, node.decl) else 2
-    return int(first) + int(carried in node.children or (not first and carried >= 0))
+    over = bool(node.decl.inout) and node.children[overwritten(node.decl)] == carried
+    alone = over and _users_of(graph)[0][carried] == {c} and node.children.count(carried) == 1
+    return _handed_on(target, node.decl, first, _Carried(over, alone, carried in node.children, carried >= 0))
+
+
+class _Carried(NamedTuple):
+    """How a tile that a loop carries is read: overwritten by an operation, by that ``alone``, read by it, by any."""
+
+    over: bool
+    alone: bool
+    read: bool
+    known: bool
+
+
+def _handed_on(target: Target | None, decl: OpDecl, first: bool, carried: _Carried) -> int:
+    """Return the copies for a result of a loop's body; ``first``: what it overwrites is copied before it."""
+    if not decl.inout:
+        return int(carried.read and not _in_place(target, decl))
+    if carried.over:
+        return 0 if carried.alone and _in_place(target, decl) else 2
+    return int(first) + int(carried.read or (not first and carried.known))
 
 
 def _needs_copy(graph: Graph, node: Node) -> bool:
@@ -113,13 +129,10 @@ def written_copies(region: Region, op: Op, target: Target | None) -> int:
     first = bool(decl.inout) and _written_needs_copy(region, op)
     if carried is None:
         return int(first)
-    read = [x.name for x in op.operands if isinstance(x, Value)]
-    if not decl.inout:
-        return int(carried in read and not _in_place(target, decl))
-    o = op.operands[child_params(decl)[overwritten(decl)]]
-    if isinstance(o, Value) and o.name == carried:
-        return 0 if _readers(region, carried) == 1 and _in_place(target, decl) else 2
-    return int(first) + int(carried in read or (not first and _readers(region, carried) > 0))
+    o = op.operands[child_params(decl)[overwritten(decl)]] if decl.inout else None
+    over, readers = isinstance(o, Value) and o.name == carried, _readers(region, carried)
+    read = any(isinstance(x, Value) and x.name == carried for x in op.operands)
+    return _handed_on(target, decl, first, _Carried(over, readers == 1, read, readers > 0))
 
 
 def _readers(region: Region, name: str) -> int:

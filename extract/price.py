@@ -114,7 +114,7 @@ _LAST = 500
 def _padded(t: Any, target: Target) -> bool:
     """Tell whether a tile of several rows and columns has gaps between its rows."""
     shape = static(t.shape) if isinstance(t, TileType) else None
-    return shape is not None and len(shape) == 2 and 1 not in shape and not target.fills_blocks(shape[1], t.dtype)
+    return shape is not None and len(shape) == 2 and 1 not in shape and not target.fills_blocks(shape[1], t.dtype.bits)
 
 
 class Pricer:

@@ -52,14 +52,9 @@ def line_rows(region: Region, target: Target | None, narrowest: int) -> list[str
     return list(rows)
 
 
-def _without_gaps(shape: Shape, target: Target, narrowest: int) -> bool:
-    """Return whether rows of so many elements fill whole blocks even where elements have the fewest bits."""
-    return shape[1] * narrowest % (8 * int(target.figure("block_bytes"))) == 0
-
-
 def _elementwise(op: Op, t: TileType, target: Target, narrowest: int) -> Iterator[str]:
     shape = _whole(t)
-    if shape is None or 1 in shape or not _without_gaps(shape, target, narrowest):
+    if shape is None or 1 in shape or not target.fills_blocks(shape[1], narrowest):
         return
     source = op.operands[0].type.dtype.name if isinstance(op.operands[0], Value) else t.dtype.name  # type: ignore[union-attr]
     for names in _narrow(_MOVED[op.name], source, t.dtype.name, shape, target):
@@ -69,7 +64,7 @@ def _elementwise(op: Op, t: TileType, target: Target, narrowest: int) -> Iterato
 
 def _exponential(t: object, target: Target, narrowest: int) -> Iterator[str]:
     shape = _whole(t)
-    if shape is None or (shape[1] > 1 and not _without_gaps(shape, target, narrowest)):
+    if shape is None or (shape[1] > 1 and not target.fills_blocks(shape[1], narrowest)):
         return
     if isinstance(t, TileType) and _fuses(t.dtype.name, shape, target):
         yield from _rows("laid_exp", (t.dtype.name,), t, shape)
@@ -85,7 +80,7 @@ def _whole(t: object) -> Shape | None:
 def _narrow(op: str, source: str, result: str, shape: Shape, target: Target) -> tuple[tuple[str, str], ...]:
     """Return the dtypes with which an instruction costs less on one row: its own, or a last conversion's."""
     narrow = min(DTYPES[source], DTYPES[result], key=lambda d: d.bits)
-    if not target.fills_blocks(shape[1], narrow) or shape[1] * narrow.bits >= 8 * target.figure("repeat_bytes"):
+    if not target.fills_blocks(shape[1], narrow.bits) or shape[1] * narrow.bits >= 8 * target.figure("repeat_bytes"):
         return ()
     pairs = [(source, result)]
     if op == "tcvt" and pairs[0] not in target.casts:
@@ -106,7 +101,7 @@ def _gains(op: str, dtypes: tuple[str, str], shape: Shape, target: Target) -> bo
 def _fuses(name: str, shape: Shape, target: Target) -> bool:
     """Tell whether a difference and its exponential are cheaper as one instruction on one row."""
     count = shape[0] * shape[1]
-    if shape[0] == 1 or not target.fills_blocks(shape[1] if shape[1] > 1 else count, DTYPES[name]):
+    if shape[0] == 1 or not target.fills_blocks(shape[1] if shape[1] > 1 else count, DTYPES[name].bits):
         return False
     if not target.legal(_EXPDIF, name).ok:
         return False

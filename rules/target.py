@@ -167,9 +167,9 @@ class Target:
         block = int(self.figure("block_bytes"))
         return next((plan for rule in rules if (plan := rule.plan(instr, block))), None)
 
-    def fills_blocks(self, cols: int, dtype: DType) -> bool:
+    def fills_blocks(self, cols: int, bits: int) -> bool:
         """Whether a row of so many elements is a whole number of blocks, so that no gap follows it in local memory."""
-        return cols * dtype.bits % (8 * int(self.figure("block_bytes"))) == 0
+        return cols * bits % (8 * int(self.figure("block_bytes"))) == 0
 
     def inplace(self, op: str) -> Legality:
         """Whether the result may use a source's storage."""
