@@ -18,10 +18,8 @@ from ..ir.diagnostics import Span, error
 from ..ir.dtypes import UINT8, DType
 from ..ir.op import OPS, Kind
 from ..ir.program import Block, For, Function, If, Op, Operand, Statement, Value, While, Yield, inner_blocks
-from ..ir.types import TileType, static
+from ..ir.types import BLOCK_BYTES, TileType, static
 
-#: Bytes of a block; rows of a plain tile are multiples of it, of half of it for packed pairs.
-BLOCK_BYTES = 32
 #: Layout a memory space implies: block layout, layout inside a block, bytes of a block.
 _IMPLIED = {
     "Vec": ("row_major", "none_box", 512),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from ..ir.dtypes import DTYPES, UINT8, DType
+from ..ir.types import BLOCK_BYTES
 from ..rules.cost import Instr
 from ..rules.target import ScratchPlan
-from .emit_forms import BLOCK_BYTES, Form
+from .emit_forms import Form
 from .emit_state import State, TileRef
 
 #: Instructions that always get a scratch tile: older assemblers demand the operand (assembler v0.27).

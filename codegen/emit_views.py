@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import cast
 
 from ..ir.program import Op
-from ..ir.types import TileType
-from .emit_forms import BLOCK_BYTES, Form
+from ..ir.types import BLOCK_BYTES, TileType
+from .emit_forms import Form
 from .emit_scopes import Extent
 from .emit_state import State, TileRef, buffer_type
 from .pto.api import TileBufType

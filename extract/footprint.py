@@ -42,7 +42,7 @@ from ..ir.program import (
     inner_blocks,
     walk,
 )
-from ..ir.types import TileType
+from ..ir.types import BLOCK_BYTES, TileType
 from ..rewrite.region import own_uses
 from ..rules.cost import Instr, work_shape
 from ..rules.target import Target
@@ -52,8 +52,6 @@ from .lowered import Instruction
 from .price import FREE
 
 _VIEWS = FREE
-#: Bytes that places in local memory are whole numbers of.
-_BLOCK = 32
 
 
 def require_room(instructions: Iterable[Instruction], target: Target | None) -> None:
@@ -217,7 +215,7 @@ def _packed(ranges: _Ranges) -> int:
 
 
 def _whole_blocks(size: int) -> int:
-    return -(-size // _BLOCK) * _BLOCK
+    return -(-size // BLOCK_BYTES) * BLOCK_BYTES
 
 
 def peak(f: Function) -> tuple[int, Span | None]:

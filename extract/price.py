@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from ..ir.dtypes import INDEX, DType
 from ..ir.op import OPS, OpDecl
 from ..ir.program import Const, Op, Value
-from ..ir.types import ScalarType, TileType, Type, static
+from ..ir.types import BLOCK_BYTES, ScalarType, TileType, Type, static
 from ..ir.valueset import ValueSet
 from ..rewrite.graph import OPERATION, Graph, Node
 from ..rules.composed import composed_on
@@ -31,6 +31,12 @@ OBJECTIVES: tuple[Objective, ...] = ("cycles", "instructions", "accuracy")
 _ORDERED = ("pld.", "system.")
 #: Operations that only rename storage, or tell tilegg something: no instruction.
 FREE = frozenset({"tile.reshape", "tile.reinterpret_view", "tile.slice", "tile.set_validshape", "tile.assume"})
+
+#: What is done differently for a column ``[M, 1]``, which is one line of storage: reductions over its rows are row
+#: reductions of the line where those take the dtype; a difference's exponential is two plain operations.
+_OF_COLUMNS = frozenset(
+    n for n in OPS if n == "tile.row_expand_expdif" or (n.startswith("tile.col_") and "expand" not in n)
+)
 
 
 class Price(NamedTuple):
@@ -263,8 +269,13 @@ class Pricer:
     def _operation(self, decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, Any]) -> Price | Refusal:
         if self.target is None:
             return Price(1.0, 1)
-        if decl.name == "tile.row_expand_expdif" and types[0].shape[1:] == (1,) and types[0].shape[0] != 1:
-            return self._both(("tile.sub", types[:2]), ("tile.exp", types[:1]), result=result)
+        if decl.name in _OF_COLUMNS and types[0].shape[1:] == (1,) and types[0].shape[0] != 1:
+            if decl.name == "tile.row_expand_expdif":
+                return self._both(("tile.sub", types[:2]), ("tile.exp", types[:1]), result=result)
+            if not self._along_rows(decl, types[0].dtype):
+                rows, dtype = types[0].shape[0], types[0].dtype
+                blocks = TileType((rows, BLOCK_BYTES * 8 // dtype.bits), dtype)
+                return self._both(("tile.row_expand", [blocks, types[0]]), (decl.name, [blocks]), result=result)
         instr = instruction(decl, types, result, attrs)
         if not instr.dtypes:
             # What an unknown operation gives has no known type; it passes through unpriced.
@@ -273,6 +284,11 @@ class Pricer:
         if not legality.ok:
             return Refusal(legality.reason, self.target.way_out(instr.op, instr.dtypes[0], **dict(instr.attrs)))
         return Price(cycles(self.target, instr), 1)
+
+    def _along_rows(self, decl: OpDecl, dtype: DType) -> bool:
+        """Tell whether a column is reduced as a line, by the row form; else its elements are spread over rows."""
+        assert decl.pto is not None and self.target is not None
+        return bool(self.target.legal(decl.pto.replace("tcol", "trow"), dtype).ok)
 
     def _both(self, *parts: tuple[str, list[Any]], result: Any) -> Price | Refusal:
         """Return the price of an operation that is two instructions for columns: each row has one element."""

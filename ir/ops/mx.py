@@ -10,7 +10,7 @@ from .. import valueset as vs
 from ..convert import decode, encode
 from ..dtypes import BF16, FP4, FP8E4M3FN, FP8E8M0, FP16, FP32, INT8, INT16, UINT8, DType
 from ..op import Call, DTypeAttr, Env, Int, Scratch, ScratchLike, Tile, Word, op
-from ..types import TileType, TupleType, Type, shape_text, static, tile
+from ..types import BLOCK_BYTES, TileType, TupleType, Type, shape_text, static, tile
 from ._result import agree
 
 QUANT = "quantisation"
@@ -19,8 +19,6 @@ _ROUNDING = (
     "the sign of what rounds to zero (taken as kept)"
 )
 _SWAPPED = {"row_major": "col_major", "col_major": "row_major"}
-#: How far a row of tile bytes is rounded up.
-_BLOCK_BYTES = 32
 
 
 def _source(call: Call) -> tuple[int, int]:
@@ -145,8 +143,8 @@ def tquant_mx_raw(
 
 def zz_workspace(rows: int, cols: int, axis: int) -> int:
     """Return the bytes of scratch that a move to ZZ order takes, a multiple of 32 (pto-isa TMOV.md)."""
-    needed = 64 + -(-rows // 16) * cols if axis == 1 else _BLOCK_BYTES
-    return -(-needed // _BLOCK_BYTES) * _BLOCK_BYTES
+    needed = 64 + -(-rows // 16) * cols if axis == 1 else BLOCK_BYTES
+    return -(-needed // BLOCK_BYTES) * BLOCK_BYTES
 
 
 def _zz_type(call: Call) -> Type:
@@ -160,7 +158,7 @@ def _zz_type(call: Call) -> Type:
     rows, cols = _zz_shape(call, shape, axis)
     tmp: TileType = call.type(1)
     room = static(tmp.shape)
-    least = 64 + -(-rows // 16) * cols if axis == 1 else _BLOCK_BYTES
+    least = 64 + -(-rows // 16) * cols if axis == 1 else BLOCK_BYTES
     if tmp.dtype is not UINT8 or room is None or int(np.prod(room)) < least:
         call.fail("TG008", f"tmp must be a UINT8 tile of at least {least} bytes, got {tmp}")
     physical = (-(-rows // 16) * 16, cols)
