@@ -111,6 +111,12 @@ def round_literal(value: float, dtype: DType, span: Span | None) -> float:
     return rounded
 
 
+def wrapped(value: int, dtype: DType) -> int:
+    """Return the integer whose low bits, as many as the dtype has, are those of the value."""
+    low = value & ((1 << dtype.bits) - 1)
+    return low - (1 << dtype.bits) if dtype.signed and low >> (dtype.bits - 1) else low
+
+
 #: Dtypes of :func:`nearest`.
 HALVES_AND_SINGLE = (FP32, BF16, FP16)
 

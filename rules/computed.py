@@ -14,7 +14,7 @@ from typing import Any
 from ..ir import lazy_numpy as np
 from ..ir.codes import decode
 from ..ir.dtypes import BF16, FP16, FP32, INDEX, INT32, DType
-from ..ir.literals import HALVES_AND_SINGLE, nearest
+from ..ir.literals import HALVES_AND_SINGLE, nearest, wrapped
 from ..ir.ops._math import scalar_like
 from ..ir.program import Const
 from .facts import FACTS, MAGNITUDE, dtype_holds
@@ -154,6 +154,8 @@ def _rounded(c: Const, dtype: DType) -> float:
     """Return the number a literal is where it meets a tile of a dtype."""
     if dtype in HALVES_AND_SINGLE:
         return nearest(float(c.value), dtype)
+    if dtype.is_int:
+        return wrapped(int(c.value), dtype)
     return float(decode(np.asarray([scalar_like(c.value, dtype)]).astype(dtype.storage), dtype)[0].item())
 
 

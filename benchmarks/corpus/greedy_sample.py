@@ -1,4 +1,4 @@
-# Running best logit and token by comparison and arithmetic selection.
+# Running best logit and token; the comparison is a clamped difference, the selection arithmetic.
 import pypto.language as pl
 
 

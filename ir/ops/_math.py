@@ -8,6 +8,7 @@ from typing import Any
 from .. import lazy_numpy as np
 from ..convert import decode, encode
 from ..dtypes import FP16, FP32, DType
+from ..literals import wrapped
 
 Arr = np.Array
 
@@ -30,11 +31,7 @@ def scalar_like(value: Any, dtype: DType) -> Any:
             return dtype.storage.type(value)
     if dtype.is_float:
         return encode(np.asarray(value, dtype=np.float64), dtype, "rint", False)[()]
-    bits = dtype.bits
-    low = int(value) & ((1 << bits) - 1)
-    if dtype.signed and low >> (bits - 1):
-        low -= 1 << bits
-    return np.asarray(low, dtype=dtype.storage)[()]
+    return np.asarray(wrapped(int(value), dtype), dtype=dtype.storage)[()]
 
 
 def maximum(a: Any, b: Any) -> Arr:
