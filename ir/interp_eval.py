@@ -80,7 +80,7 @@ def evaluator(
         try:
             return place(meaning(*plain), names)
         except MEANING_ERRORS as problem:
-            raise _cannot(decl, problem) from problem
+            raise _unlike(decl, values) or _cannot(decl, problem) from problem
 
     return evaluate_region
 
@@ -100,6 +100,16 @@ def scalar_evaluator(decl: OpDecl, types: Sequence[Any], attrs: Mapping[str, Any
 
 def _wrap(value: Any) -> Any:
     return value if value is None or value.__class__ is TileArray else TileArray(value)
+
+
+def _unlike(decl: OpDecl, values: Sequence[Any]) -> TileggError | None:
+    """Return the error for tiles of one shape whose valid shapes, known only now, are not the same."""
+    tiles = [v for v in values if v.__class__ is TileArray]
+    valid = sorted({t.valid for t in tiles})
+    if len(valid) < 2 or len({t.data.shape for t in tiles}) > 1:
+        return None
+    message = f"{decl.name}: the operands are valid in {' and in '.join(shape_text(v) for v in valid)} at run time"
+    return error("TG032", message, hint="give them the same valid shape: pl.tile.set_validshape")
 
 
 def _cannot(decl: OpDecl, problem: Exception) -> TileggError:

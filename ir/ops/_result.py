@@ -35,10 +35,15 @@ def agree(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
     return len(a) == len(b) and all(x == y or isinstance(x, str) or isinstance(y, str) for x, y in zip(a, b))
 
 
+def agree_valid(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
+    """Return whether two valid shapes are equal as far as is known; a run-time extent is no known one."""
+    return agree(a, b) and all(isinstance(x, str) == isinstance(y, str) for x, y in zip(a, b))
+
+
 def require_same_shape(call: Call, i: int, j: int) -> None:
     """Check that two tile operands have agreeing shapes and valid shapes."""
     a, b = call.type(i), call.type(j)
-    if not (agree(a.shape, b.shape) and agree(a.valid_shape, b.valid_shape)):
+    if not (agree(a.shape, b.shape) and agree_valid(a.valid_shape, b.valid_shape)):
         _refuse_mask(call, i, j)
     if not agree(a.shape, b.shape):
         call.fail(
@@ -46,7 +51,7 @@ def require_same_shape(call: Call, i: int, j: int) -> None:
             f"operands have shapes {shape_text(a.shape)} and {shape_text(b.shape)}",
             hint="use a row_expand/col_expand form to broadcast, or slice the larger tile",
         )
-    if not agree(a.valid_shape, b.valid_shape):
+    if not agree_valid(a.valid_shape, b.valid_shape):
         call.fail(
             "TG008",
             f"operands have valid shapes {shape_text(a.valid_shape)} and {shape_text(b.valid_shape)}",
@@ -204,7 +209,7 @@ def is_mask_for(mask: Type | None, t: TileType) -> bool:
     if not isinstance(mask, TileType) or mask.dtype is not UINT8:
         return False
     want = mask_of(t)
-    return agree(mask.shape, want.shape) and agree(mask.valid_shape, want.valid_shape)
+    return agree(mask.shape, want.shape) and agree_valid(mask.valid_shape, want.valid_shape)
 
 
 def require_mask(call: Call, i: int, j: int) -> None:
@@ -275,7 +280,7 @@ def _expand(call: Call, axis: int) -> Type:
     t, v = call.type(0), call.type(1)
     require_same_dtype(call, 0, 1)
     want = (t.valid_shape[0], 1) if axis == 0 else (1, t.valid_shape[1])
-    if len(t.shape) != 2 or len(v.shape) != 2 or not agree(v.valid_shape, want):
+    if len(t.shape) != 2 or len(v.shape) != 2 or not agree_valid(v.valid_shape, want):
         side = "row" if axis == 0 else "column"
         call.fail(
             "TG008",

@@ -17,7 +17,7 @@ from ..packing import unpack_mask
 from ..program import Const
 from ..types import ScalarType, TensorType, TileType, Type, shape_text, static, tile
 from ._math import scalar_like, through_double
-from ._result import agree, is_mask_for, like_first, mask_of, require_literal_fits
+from ._result import agree, agree_valid, is_mask_for, like_first, mask_of, require_literal_fits
 
 COMPOSITE = "composites"
 _RANGE = "arguments beyond 2**17 in magnitude (taken as exact), infinities (taken as NaN), the sign of zero"
@@ -102,7 +102,7 @@ def _same_branches(call: Call, a: TileType, b: TileType) -> None:
             reason="a selection reads both element by element and broadcasts neither",
             hint="broadcast the smaller one first: pl.tile.row_expand or pl.tile.col_expand",
         )
-    if not agree(a.valid_shape, b.valid_shape):
+    if not agree_valid(a.valid_shape, b.valid_shape):
         call.fail(
             "TG008",
             f"the branches have valid shapes {shape_text(a.valid_shape)} and {shape_text(b.valid_shape)}",
@@ -147,7 +147,7 @@ def _packed(call: Call, t: TileType) -> None:
     if is_mask_for(mask, t):
         return
     want = mask_of(t)
-    looks_like_values = isinstance(mask, TileType) and agree(mask.valid_shape, t.valid_shape)
+    looks_like_values = isinstance(mask, TileType) and agree_valid(mask.valid_shape, t.valid_shape)
     hint = (
         "a tile of values becomes a predicate by pl.tile.cmps(value, 0, cmp_type=1), that is value != 0"
         if looks_like_values or not isinstance(mask, TileType) or mask.dtype is not UINT8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from .. import lazy_numpy as np
@@ -26,20 +26,24 @@ def union_shape(call: Call, i: int, j: int) -> tuple[Dim, ...]:
     b: TileType = call.type(j)
     if not agree(a.shape, b.shape):
         call.fail("TG008", f"operands have shapes {shape_text(a.shape)} and {shape_text(b.shape)}")
-    if _covers(a.valid_shape, b.valid_shape):
+    if _covers(a, b):
         return a.valid_shape
-    if _covers(b.valid_shape, a.valid_shape):
+    if _covers(b, a):
         return b.valid_shape
     call.fail(
         "TG008",
         f"neither of the valid shapes {shape_text(a.valid_shape)} and {shape_text(b.valid_shape)} covers the other",
         reason="elements that neither operand holds would be undefined",
-        hint="one operand must be valid wherever the other is",
+        hint="one operand must be valid wherever the other is, and known to be: the same extent, or the whole tile",
     )
 
 
-def _covers(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
-    return all(x == y or isinstance(x, str) or (isinstance(y, int) and x >= y) for x, y in zip(a, b))
+def _covers(a: TileType, b: TileType) -> bool:
+    """Whether the first is surely valid wherever the second is: an extent of the run time is at most the whole."""
+    return all(
+        x in (y, whole) or (isinstance(x, int) and isinstance(y, int) and x >= y)
+        for x, y, whole in zip(a.valid_shape, b.valid_shape, a.shape)
+    )
 
 
 def _part_type(call: Call) -> Type:
