@@ -1,7 +1,7 @@
 """Proving a choice: what is open falls into independent parts, and each is searched with bit masks.
 
-Two open classes belong together when something that is not paid for anyway lies below both. Costs of parts add up, so
-that each is searched by itself. A search keeps the classes in use so far with all that they are known to need; a class
+Two open classes belong together when both can make something needed that is not needed anyway, or when choices can make
+each need the other. Costs of parts add up, so that each is searched by itself. A search keeps the classes in use so far with all that they are known to need; a class
 costs its cheapest choice until it is decided, which bounds every completion from below.
 """
 
@@ -63,10 +63,12 @@ class _Search:
 
     def _parts(self) -> list[int]:
         """Return the masks of the independent parts: all classes that are not paid for anyway."""
-        reach = self._reach()
+        # What is needed whatever is chosen costs no choice anything, nor does what lies below it.
+        reach, any_way = self._reach(~self.always), self._reach(-1)
         parts: list[int] = []
         for i in _bits(self.open):
             part = reach[i] & ~self.paid
+            part |= sum(1 << j for j in _bits(any_way[i] & self.open) if any_way[j] >> i & 1 and not part >> j & 1)
             apart = [other for other in parts if not other & part]
             for other in parts:
                 if other & part:
@@ -74,10 +76,10 @@ class _Search:
             parts = [*apart, part]
         return parts
 
-    def _reach(self) -> list[int]:
-        """Return for every class the mask of what lies below it on any way, itself included."""
+    def _reach(self, through: int) -> list[int]:
+        """Return for every class the mask of itself and what lies below it on any way through some classes."""
         reach = [1 << i for i in range(len(self.names))]
-        direct = [sorted({k for kids in options for k in kids}) for options in self.kids]
+        direct = [sorted({k for kids in options for k in kids if through >> k & 1}) for options in self.kids]
         changed = True
         while changed:
             changed = False
