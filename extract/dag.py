@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from .choices import Choice, Problem, Selection, Solution, cost_of, reachable
 from .islands import islands
+from .onviews import OnViews
 from .reduce import reduce
 from .search import Priced, search
 
@@ -213,8 +214,24 @@ def solve(p: Problem) -> Solution:
     chosen, _ = improve(small, greedy(small))
     start = cost_of(chosen, small.roots)
     assert start is not None
+    start, least = _on_views(small, start)
+    if least >= start[0]:
+        return _solution(start, least)
     best, bound = search(small, start)
-    return _solution(best, bound)
+    return _solution(best, max(bound, least))
+
+
+def _on_views(p: Problem, start: Priced) -> tuple[Priced, int]:
+    """Return the start or what is better with views and literals left out, and a bound: 0 where there are no views."""
+    views = OnViews(p)
+    if not views.views:
+        return start, 0
+    found = solve(views.problem())
+    other = views.selection(found)
+    best = other if other is not None and other[0] < start[0] else start
+    # They are no instructions: a choice that costs but them more is as good as proved.
+    close = best[0] - found.bound <= views.left_out(best[1])
+    return best, best[0] if close else found.bound
 
 
 def _solution(priced: Priced, bound: int) -> Solution:

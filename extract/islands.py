@@ -15,6 +15,8 @@ from .ways import Island
 
 #: Classes of an island; larger ones are left to the search.
 REACH = 400
+#: How often islands around one another may have too many ways before larger ones around them are left to the search.
+FAILURES = 2
 
 Classes = dict[int, list[Choice]]
 
@@ -27,12 +29,18 @@ def islands(p: Problem) -> Problem:
     users = _users(classes)
     order = _Order(classes, p.roots)
     roots = frozenset(p.roots)
+    failed: dict[int, int] = {}
     changed = False
     for c in order.children_first:
         if c not in classes or len(classes[c]) < 2:
             continue
         inside = _inside(c, classes, users, roots, order)
-        ways = Island(c, inside, classes).ways() if inside else None
+        before = max([failed[k] for k in inside if k in failed], default=0)
+        if not inside or before == FAILURES:
+            continue
+        ways = Island(c, inside, classes).ways()
+        if ways is None:
+            failed[c] = before + 1
         if not ways:
             continue
         changed = True

@@ -1,8 +1,9 @@
 """Proving a choice: what is open falls into independent parts, and each is searched with bit masks.
 
-Two open classes belong together when both can make something needed that is not needed anyway, or when choices can make
-each need the other. Costs of parts add up, so that each is searched by itself. A search keeps the classes in use so far with all that they are known to need; a class
-costs its cheapest choice until it is decided, which bounds every completion from below.
+Two open classes belong together when both can make something needed that is not needed anyway, or when choices can
+make each need the other. Costs of parts add up, so that each is searched by itself. A search keeps the classes in use
+so far with all that they are known to need; a class costs its cheapest choice until it is decided, which bounds every
+completion from below.
 """
 
 from __future__ import annotations
