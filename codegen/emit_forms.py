@@ -13,10 +13,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from math import prod
+from typing import cast
 
 from ..ir.diagnostics import Span, error
 from ..ir.dtypes import UINT8, DType
 from ..ir.op import OPS, Kind
+from ..ir.predicates import compares, keeps_bits, reads_bits
 from ..ir.program import Block, For, Function, If, Op, Operand, Statement, Value, While, Yield, inner_blocks
 from ..ir.types import BLOCK_BYTES, TileType, static
 
@@ -230,9 +232,9 @@ class Plan:
 
     def _op(self, s: Op) -> None:
         tiles = _tile_operands(s)
-        first = self.forms.get(tiles[0]) if tiles else None
+        self._check_masks(s, tiles)
         for r in s.results:
-            self._enter(r, s.span, self._result_form(s, r, first))
+            self._enter(r, s.span, self._result_form(s, tiles))
         results = [r.name for r in s.results]
         if s.name in _OWN_SHAPE:
             return
@@ -244,15 +246,33 @@ class Plan:
             tiles = tiles[:1]
         self._join([*tiles, *results])
 
-    def _result_form(self, s: Op, result: Value, first: Form | None) -> Form | None:
+    def _masks(self, tiles: list[str]) -> list[bool]:
+        return [known is not None and known.mask for known in map(self.forms.get, tiles)]
+
+    def _result_form(self, s: Op, tiles: list[str]) -> Form | None:
+        """Return the form of a result that is a mask, ``None`` of others: their types tell it."""
+        first = self.forms.get(tiles[0]) if tiles else None
         if first is None:
             return None
-        if s.name in ("tile.cmp", "tile.cmps"):
+        if compares(s.name):
             return Form(UINT8, first.rows, first.used, first.column, True)
-        # Bitwise work on predicates gives predicates.
-        if first.mask and isinstance(result.type, TileType) and result.type.dtype is UINT8:
-            return first.copy()
-        return None
+        return first.copy() if keeps_bits(s.name, self._masks(tiles)) else None
+
+    def _check_masks(self, s: Op, tiles: list[str]) -> None:
+        """Raise TG023 where a mask is read as bytes that do not lie as its type says."""
+        masks = self._masks(tiles)
+        if not any(masks):
+            return
+        if s.name == "tile.reshape" and _last(s.operands[0]) != _last(s.result):
+            raise error("TG023", f"the rows of the mask {tiles[0]!r} cannot be divided otherwise", s.span,
+                        reason="a comparison writes the bits of each row to a place of its own",
+                        hint="read the bytes with pl.tile.reinterpret_view first")  # fmt: skip
+        columns = [name for name, mask in zip(tiles, masks) if mask and self.forms[name].column]
+        if columns and not reads_bits(s.name, masks):
+            what = "stored" if s.name == "tile.store" else f"read by {s.name}"
+            raise error("TG023", f"the mask {columns[0]!r} of a column cannot be {what}", s.span,
+                        reason="its bits are packed along the column, and its type has a byte for each row",
+                        hint="compare the column as a row: pl.tile.reshape(column, [1, M])")  # fmt: skip
 
 
 #: Operations whose result may lie otherwise than their operands.
@@ -291,6 +311,11 @@ def _tile_places(name: str) -> tuple[int, ...] | None:
     if decl is None:
         return None
     return tuple(i for i, p in enumerate(decl.operand_params) if p.kind in (Kind.TILE, Kind.ARRAY))
+
+
+def _last(o: Operand) -> object:
+    """Return the last dimension of a tile."""
+    return cast(TileType, o.type).shape[-1]  # type: ignore[union-attr]
 
 
 def _names(operands: Iterable[Operand]) -> Iterator[str]:

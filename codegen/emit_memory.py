@@ -202,8 +202,6 @@ def store_tile(
     ref = state.tile(s.operands[0])
     if sizes is None:
         sizes = _sizes(state, s, ref, len(offsets))
-    if ref.form.mask and ref.form.column:
-        state.fail("the mask of a column cannot be stored", "its bits are packed along the column")
     if tensor.dtype.values_per_byte > 1 and isinstance(sizes[-1], int) and sizes[-1] % 2:
         state.fail(f"{sizes[-1]} {tensor.dtype.name} elements do not fill whole bytes", "the store would reach further")
     upright = _is_column(state, ref, tensor)

@@ -27,7 +27,7 @@ def scratch_tile(
     state: State, instr: Instr, sources: list[TileRef], result: TileRef, given: TileRef | None
 ) -> SSAValue | None:
     """Return the scratch tile of an instruction: the given one, else what the target asks for, else ``None``."""
-    if given is not None:
+    if given is not None and (instr.op not in _LIKE_RESULT or _alike(given, result)):
         return state.rows(given)
     plan = state.target.scratch(instr)
     if plan is None and instr.op not in ALWAYS:
@@ -38,6 +38,11 @@ def scratch_tile(
         return state.allot(sources[0].form.unpadded(), sources[0].valid, False, None).value
     form = _form(instr, plan, sources, result)
     return state.allot(form, (form.rows, form.cols), False, None).value
+
+
+def _alike(given: TileRef, result: TileRef) -> bool:
+    """Return whether a scratch tile has the result's type: of a mask no tile has that the program made."""
+    return (given.form.dtype, given.valid, given.form.cols) == (result.form.dtype, result.valid, result.form.cols)
 
 
 def _form(instr: Instr, plan: ScratchPlan | None, sources: list[TileRef], result: TileRef) -> Form:

@@ -281,7 +281,8 @@ def concat(state: State, s: Op) -> None:
 
 def move(state: State, s: Op) -> None:
     """``tile.move``: to another memory space or layout."""
-    source, result = state.tile(s.operands[0]), state.new(s.result)
+    source = state.tile(s.operands[0])
+    result = state.new(s.result, valid=source.valid if source.form.mask else None)
     if source.form.config is None and result.form.config is None:
         state.copy(source, result)
     else:

@@ -28,7 +28,9 @@ def set_validshape(state: State, s: Op) -> None:
         return
     ref = state.tile(s.operands[0])
     rows, cols = (state.offset(o) for o in s.operands[1:3])
-    valid: tuple[Extent, Extent] = (1, rows) if ref.form.column else (rows, cols)
+    valid: tuple[Extent, Extent] = (rows, cols)
+    if ref.form.column:
+        valid = (1, state.div_up(rows, 8) if ref.form.mask else rows)
     shown = state.physical(ref.form, valid)
     ref = state.anchored(ref)
     shape = cast(TileBufType, ref.value.type).shape

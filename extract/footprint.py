@@ -23,8 +23,8 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from ..ir.diagnostics import Span, error
-from ..ir.dtypes import UINT8
 from ..ir.op import OPS, Kind
+from ..ir.predicates import compares, keeps_bits
 from ..ir.program import (
     Block,
     For,
@@ -272,19 +272,28 @@ def _without_scratch(s: Op) -> Op:
 
 
 def _mask_bytes(s: Op, r: Value, ranges: _Ranges) -> int | None:
-    """Return the bytes of a result that is a mask, ``None`` for others; bitwise work on masks gives masks."""
-    first = next((o for o in s.operands if isinstance(o, Value) and isinstance(o.type, TileType)), None)
-    if first is None or not isinstance(r.type, TileType) or r.type.dtype is not UINT8:
+    """Return the bytes of a result that is a mask, ``None`` for others."""
+    tiles = [
+        o for i, o in enumerate(s.operands)
+        if isinstance(o, Value) and isinstance(o.type, TileType) and not _is_scratch(s.name, i)
+    ]  # fmt: skip
+    if not tiles:
         return None
-    if s.name in ("tile.cmp", "tile.cmps"):
-        assert isinstance(first.type, TileType)
-        size = prod(d if isinstance(d, int) else 1 for d in first.type.shape)
-    elif ranges.own(first.name) in ranges.masks:
-        size = ranges.sizes[ranges.own(first.name)]
+    owners = [ranges.own(o.name) for o in tiles]
+    if compares(s.name):
+        assert isinstance(tiles[0].type, TileType)
+        size = prod(d if isinstance(d, int) else 1 for d in tiles[0].type.shape)
+    elif keeps_bits(s.name, [name in ranges.masks for name in owners]):
+        size = ranges.sizes[owners[0]]
     else:
         return None
     ranges.masks.add(r.name)
     return size
+
+
+def _is_scratch(name: str, i: int) -> bool:
+    decl = OPS.get(name)
+    return decl is not None and i < len(decl.operand_params) and decl.operand_params[i].kind is Kind.SCRATCH
 
 
 def _flow(s: Statement, ranges: _Ranges) -> None:

@@ -14,9 +14,12 @@ from .diagnostics import Span, error
 from .op import Kind, OpDecl
 from .program import Operand, Value
 
-#: Operations that give a predicate; the second set: of predicates.
+#: Operations that give a predicate; of predicates; a predicate under another name or in other storage.
 _COMPARES = frozenset({"tile.cmp", "tile.cmps"})
 _COMBINES = frozenset({"tile.mask_not", "tile.and_", "tile.or_", "tile.xor", "tile.not_"})
+_KEEPS = frozenset({"tile.move", "tile.assume", "tile.set_validshape", "tile.reshape"})
+#: Operations that take one for what it is.
+_CHOOSES = frozenset({"tile.select", "tile.sel", "tile.sels"})
 #: Families whose operations read the elements of their tiles as numbers.
 _NUMBERS = frozenset(
     {
@@ -39,6 +42,26 @@ def no_number(mask: str, like: str) -> tuple[str, str]:
         "a comparison writes one bit per element",
         f"make numbers 1 and 0 of it, once: {numbers}; to choose between two tiles, select is enough",
     )
+
+
+def compares(name: str) -> bool:
+    """Return whether an operation makes a predicate of the tiles that it compares."""
+    return name in _COMPARES
+
+
+def keeps_bits(name: str, predicates: Sequence[bool]) -> bool:
+    """Return whether an operation on predicates gives one; ``predicates``: which of its tiles are, scratch tiles aside.
+
+    Of a tile that was only loaded or calculated nobody knows it, whatever its dtype and shape.
+    """
+    if name in _COMBINES:
+        return bool(predicates) and all(predicates)
+    return name in _KEEPS and bool(predicates) and predicates[0]
+
+
+def reads_bits(name: str, predicates: Sequence[bool]) -> bool:
+    """Return whether an operation reads a predicate bit by bit, and not as a tile of bytes."""
+    return name in _CHOOSES or keeps_bits(name, predicates)
 
 
 @dataclass
