@@ -164,7 +164,7 @@ def test_effective_mode_of_no_cast_is_refused() -> None:
         (A2A3, "tfmod", "FP32"),
         (A5, "taddrelu", ""),
         (A5, "tabs", "FP16 FP32"),
-        (A2A3, "texpands", "INT16 INT32 FP16 BF16 FP32"),
+        (A2A3, "texpands", "INT16 INT32 UINT16 UINT32 FP16 BF16 FP32"),
         (A5, "taddc", ""),
         (A2A3, "tands", "INT8 INT16 UINT8 UINT16"),
         (A5, "tfmods", "FP16 FP32"),
