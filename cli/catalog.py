@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..ir.op import OpDecl
     from ..rules.rule import Rule
-    from ..rules.target import Target
+    from ..rules.target import Legality, Target
     from .console import Console
     from .options import Verbs
 
@@ -271,16 +271,26 @@ def _param(p: Any) -> dict[str, Any]:
     return row
 
 
+def verdicts_of(target: Target, decl: OpDecl) -> dict[str, Legality]:
+    """What a target says to an instruction on every dtype that the operation itself takes, in their order."""
+    from ..extract.instructions import fixed_words, work_dtype
+    from ..ir.dtypes import DTYPES
+    from ..ir.takes import takes
+
+    assert decl.pto is not None
+    words = dict(fixed_words(decl))
+    taken = [name for name, dtype in DTYPES.items() if not decl.name.startswith("tile.") or takes(decl, dtype)]
+    return {name: target.legal(decl.pto, work_dtype(decl, name), **words) for name in taken}
+
+
 def _legality(target: Target, decl: OpDecl) -> dict[str, Any] | None:
     """The dtypes an operation may have on a target, each refusal with its reason; None without instruction."""
-    from ..ir.dtypes import DTYPES
-
     if decl.pto is None:
         return None
-    verdicts = {name: target.legal(decl.pto, name) for name in DTYPES}
+    verdicts = verdicts_of(target, decl)
     takes = [name for name, v in verdicts.items() if v.ok]
     conditions = dict.fromkeys(v.reason for v in verdicts.values() if v.ok and v.reason)
-    refused = "" if takes else next(v.reason for v in verdicts.values())
+    refused = "" if takes else next((v.reason for v in verdicts.values()), "")
     return {"dtypes": takes, "conditions": list(conditions), "refused": refused}
 
 

@@ -9,7 +9,7 @@ from typing import cast
 from xdsl.dialects.builtin import BoolAttr, IntegerType
 from xdsl.ir import Attribute, SSAValue
 
-from ..ir.dtypes import FP32, INT32
+from ..ir.dtypes import BF16, FP32, INT32
 from ..ir.op import OPS, Kind, OpParam
 from ..ir.ops.select import COMPARISONS
 from ..ir.program import Op
@@ -33,7 +33,9 @@ _EQUAL_SHAPES = frozenset({"tcmp", "tprelu"})
 _NO_BACKEND = frozenset({"taddrelu"})
 #: Operations whose scalar is the instruction's first operand.
 _SCALAR_FIRST = frozenset({"tile.rdivs"})
-_PRECISION = {"tdiv": "div", "tlog": "log", "trecip": "recip", "trsqrt": "rsqrt"}
+_PRECISION = {"tdiv": "div", "tlog": "log", "trecip": "recip", "trsqrt": "rsqrt", "tpow": "pow", "tpows": "pow"}
+#: What the assembler takes in the precise form only (assembler v0.60).
+_PRECISE_ONLY = frozenset({("tpow", BF16), ("tpows", BF16)})
 
 
 def instr(mnemonic: str, sources: list[TileRef], form: Form, attrs: tuple[tuple[str, object], ...] = ()) -> Instr:
@@ -88,7 +90,7 @@ def elementwise(state: State, s: Op) -> None:
         state.fail(f"{s.name} cannot be written as assembly", "its tiles differ in shape")
     result = state.new(s.result, valid=tiles[0].valid if tiles[0].form.mask else None)
     attrs: Attrs = {}
-    if s.attrs.get("high_precision"):
+    if s.attrs.get("high_precision") or (decl.pto, form.dtype) in _PRECISE_ONLY:
         attrs["precisionType"] = word(f"{_PRECISION[decl.pto]}_precision", "high_precision")
     words = (("precision", "high"),) if attrs else ()
     finish(state, decl.pto, ins, tiles, scratch, result, attrs, words)

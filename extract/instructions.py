@@ -28,24 +28,32 @@ def instruction(decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, An
     return Instr(decl.pto, dtypes, rows, cols, phys, _words(decl, attrs))
 
 
+def work_dtype(decl: OpDecl, dtype: str) -> str:
+    """Return the dtype of an instruction on tiles of a dtype: bytes of packed predicates are read two at a time."""
+    return "UINT16" if decl.name == "tile.mask_not" else dtype
+
+
+def fixed_words(decl: OpDecl) -> tuple[tuple[str, object], ...]:
+    """Return what targets look at and every call of an operation has."""
+    return (("to", "zz"),) if decl.name == "tile.tmov_x2zz" else ()
+
+
 def _halfwords(decl: OpDecl, mask: Any) -> Instr:
-    """Return the instruction on a packed predicate, whose bytes are read two at a time."""
+    """Return the instruction on a packed predicate."""
     rows, cols, phys = work_shape([mask])
     assert decl.pto is not None
-    return Instr(decl.pto, ("UINT16", "UINT16"), rows, (cols + 1) // 2, phys // 2)
+    return Instr(decl.pto, (work_dtype(decl, mask.dtype.name),) * 2, rows, (cols + 1) // 2, phys // 2)
 
 
 def _words(decl: OpDecl, attrs: dict[str, Any]) -> tuple[tuple[str, object], ...]:
     """Return the attributes that targets and cost models look at."""
-    words: list[tuple[str, object]] = []
+    words = list(fixed_words(decl))
     if "cmp_type" in decl.by_name:
         words.append(("cmp", COMPARISONS[attrs.get("cmp_type", 0)]))
     if attrs.get("high_precision"):
         words.append(("precision", "high"))
     for name in _WORDED & decl.by_name.keys():
         words.append((name, attrs.get(name, decl.defaults.get(name))))
-    if decl.name == "tile.tmov_x2zz":
-        words.append(("to", "zz"))
     return tuple(sorted(words))
 
 

@@ -139,10 +139,14 @@ class Target:
         return Legality(True, condition)
 
     def way_out(self, op: str, dtype: str | DType, **detail: object) -> str:
-        """Return what to write where ``op`` is refused for its algorithm only, "" where that is not the reason."""
+        """Return what to write where ``op`` is refused: as the refusal says, or another algorithm; "" for nothing."""
         from ..ir.mx import ALGORITHMS
 
         name = dtype if isinstance(dtype, str) else dtype.name
+        for refusal in self.ops[op].refusals if op in self.ops else ():
+            applies = refusal.dtypes is None or name in refusal.dtypes
+            if refusal.hint and applies and _matches(refusal.when, detail):
+                return refusal.hint
         for word in ALGORITHMS if "scale_alg" in detail else ():
             if self.legal(op, name, **{**detail, "scale_alg": word}).ok:
                 return f'write scale_alg="{word}", which {op} takes on {name} here'

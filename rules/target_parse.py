@@ -116,9 +116,9 @@ def ops(rows: Iterable[Row], sets: Sets) -> dict[str, OpInfo]:
 
 
 def _refusal(row: Row, sets: Sets) -> Refusal:
-    row.only("dtypes when reason source")
+    row.only("dtypes when reason hint source")
     dtypes = frozenset(sets.dtypes(row, "dtypes")) if "dtypes" in row.values else None
-    return Refusal(dtypes, row.when(), row.text("reason"))
+    return Refusal(dtypes, row.when(), row.text("reason"), row.text("hint", ""))
 
 
 def _scratch(row: Row, sets: Sets) -> ScratchRule:

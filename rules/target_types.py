@@ -84,11 +84,12 @@ class ScratchRule:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Dtypes (and attribute values) an operation must not be used with, and why."""
+    """Dtypes (and attribute values) an operation must not be used with, why, and what to write ("": nothing known)."""
 
     dtypes: frozenset[str] | None
     when: When
     reason: str
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

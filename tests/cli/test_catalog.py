@@ -77,6 +77,19 @@ def test_wrong_target_words(words, tilegg):
     assert done.code == 1 and "error[TG040]" in done.err
 
 
+def test_ops_lists_the_dtypes_that_an_operation_takes_itself(tilegg):
+    rows = {r["name"]: r["targets"] for r in tilegg("ops", "--json").json["ops"]}
+    listed = {name: {t: " ".join(v["dtypes"]) for t, v in found.items()} for name, found in rows.items() if found["a5"]}
+    assert listed["tile.gather"] == dict.fromkeys(("a2a3", "a5"), "INT16 INT32 FP16 FP32")
+    assert listed["tile.scatter"]["a5"] == "INT8 INT16 INT32 FP16 BF16 FP32"
+    assert listed["tile.rdivs"]["a5"] == "FP16 FP32"
+    assert listed["tile.mask_not"] == {"a2a3": "UINT8", "a5": "UINT8"}
+    assert listed["tile.tmov_x2zz"] == {"a2a3": "", "a5": "UINT8"}
+    assert "A5 only" in rows["tile.tmov_x2zz"]["a2a3"]["refused"]
+    assert listed["tile.rems"]["a5"] == "INT16 INT32 FP16 FP32" and "UINT32" in listed["tile.rem"]["a5"]
+    assert listed["tile.sort32"]["a5"] == "FP16 FP32" and listed["tile.quant"]["a5"] == "FP32"
+
+
 def test_ops_lists_every_declared_operation(tilegg):
     rows = {r["name"]: r for r in tilegg("ops", "--json").json["ops"]}
     assert list(rows) == list(OPS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tilegg.extract.instructions import fixed_words, work_dtype
 from tilegg.ir.diagnostics import TileggError
 from tilegg.ir.dtypes import DTYPES, FP32, INDEX, INT32, UINT8, DType
 from tilegg.ir.infer import result_types, stored_attrs
@@ -82,7 +83,7 @@ def _legal(target: Target, decl: OpDecl, dtype: DType) -> bool:
     assert decl.pto is not None
     if decl.pto not in target.ops:
         return dtype in (FP32, INT32)
-    return bool(target.legal(decl.pto, dtype, cmp="eq"))
+    return bool(target.legal(decl.pto, work_dtype(decl, dtype.name), cmp="eq", **dict(fixed_words(decl))))
 
 
 def _operation(decl: OpDecl, dtype: DType) -> Program | None:
@@ -102,7 +103,8 @@ def _operation(decl: OpDecl, dtype: DType) -> Program | None:
     attrs = {"axis1": 0, "axis2": 1, "target_memory": "Vec", "dtype": _same_width(dtype)}
     chosen = {p.name: attrs[p.name] for p in decl.attr_params if p.name in attrs}
     if decl.name == "tile.slice":
-        operands[1:3] = [(index(8), index(32)), (index(8), index(32))]
+        # Of packed pairs a row has one block only.
+        operands[1:3] = [(index(8), index(32)), (index(8), index(32 if dtype.values_per_byte == 1 else 0))]
     if decl.name == "tile.write":
         operands[-1] = Const(1, dtype)
     try:

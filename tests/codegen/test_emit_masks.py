@@ -47,7 +47,10 @@ def test_bytes_that_were_selected_get_another_shape() -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize(("dtype", "number"), [("UINT8", 200), ("UINT16", 65535), ("UINT32", 4294967295), ("BF16", 0.5)])
+@pytest.mark.parametrize(
+    ("dtype", "number"),
+    [("UINT8", 200), ("UINT16", 65535), ("UINT32", 4294967295), ("BF16", 0.5)],
+)
 @pytest.mark.parametrize("shape", [[2, 16, 64], [16, 64], [2, 2, 4, 32], [16, 1]])
 @pytest.mark.parametrize("side", ["true", "false"])
 def test_scalars_beside_tiles_of_any_rank(side: str, shape: list[int], dtype: str, number: float, target: str) -> None:
