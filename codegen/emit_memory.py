@@ -184,10 +184,10 @@ def store(state: State, s: Op) -> None:
     offsets = state.offsets(s.operands[1])
     sizes = state.offsets(s.operands[3]) if s.operands[3] is not None else None
     store_tile(state, s, tensor, offsets, sizes)
-    _written(state, s, tensor)
+    written(state, s, tensor)
 
 
-def _written(state: State, s: Op, tensor: TensorRef) -> None:
+def written(state: State, s: Op, tensor: TensorRef) -> None:
     """The result of a local write is the tensor; of windows the write is noted, for the marker that follows it."""
     if tensor.ctx is not None:
         state.writes.note(tensor.root, None, state.frame)
@@ -338,7 +338,7 @@ def write(state: State, s: Op) -> None:
     ptr, at, dtype = _address(state, tensor, s.operands[1])
     value = scalar_operand(state, s.operands[2], dtype)
     state.b.op("pto.store_scalar", [ptr, at, value])
-    _written(state, s, tensor)
+    written(state, s, tensor)
 
 
 def _element(state: State, ref: TileRef, indices: Operand, dtype: DType) -> tuple[SSAValue, SSAValue]:

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 from ..ir.dtypes import DTYPES, FP4, FP8E4M3FN, FP32, DType
 from ..ir.program import Block, Op, Operand, walk
 from ..ir.types import TileType
-from . import emit_memory, emit_views
+from . import emit_lines, emit_memory, emit_views
 from .emit_columns import is_column, line_with, one_number
 from .emit_forms import Form
 from .emit_names import own_uses
@@ -122,6 +122,9 @@ def reinterpret(state: State, s: Op) -> None:
     """``tile.reinterpret_view``; what the assembler cannot retype keeps its value and can only be stored."""
     name = s.operands[0].name  # type: ignore[union-attr]
     source, result = cast(TileType, s.operands[0].type), cast(TileType, s.result.type)  # type: ignore[union-attr]
+    if name in state.lines:
+        emit_lines.reinterpret(state, s, state.lines[name])
+        return
     if not (source.dtype.is_coded or result.dtype.is_coded):
         emit_views.reinterpret(state, s)
         return
@@ -159,12 +162,16 @@ def store(state: State, s: Op) -> None:
     """``tile.store``, also of a tile the assembler knows under another element type of the same width."""
     o = s.operands[0]
     name = getattr(o, "name", "")
+    if name in state.lines:
+        emit_lines.store(state, s, state.lines[name])
+        return
     ref = state.relabelled.get(name) or state.tiles.get(name)
     if ref is not None and ref.form.config is not None and ref.form.config[1] != "none_box":
         state.fail(
             f"a {o.type} laid out in boxes cannot be stored",  # type: ignore[union-attr]
-            "the assembler stores plain vector tiles only",
-            "store the exponents that pl.tile.tquant_mx_raw gives, which lie group by group",
+            "the assembler stores tiles that lie row by row only, and nothing brings boxes back to rows (v0.60)",
+            "use scales for nothing but stores into tensors that lie row by row, and store the exponents as they are "
+            "before pl.tile.tmov_x2zz: the matrix unit's order is for tiles that stay in the kernel",
         )
     if name in state.relabelled:
         state.tiles[name] = state.relabelled[name]

@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from ..ir.diagnostics import error
 from ..ir.dtypes import FP32, DType
 from ..ir.program import Block, Op, Operand, Value
-from ..ir.types import TileType
+from ..ir.types import BLOCK_BYTES, TileType
 from ..rules.target import Target
 from .emit_forms import Form, Plan
 from .emit_lives import Lives
@@ -110,6 +110,8 @@ class State(Scopes):
         self.relabelled: dict[str, TileRef] = {}
         #: Tiles that are loaded under another dtype, the one that their views have.
         self.loaded_as: dict[str, DType] = {}
+        #: Lines that stand for rows with gaps between them; they can only be stored.
+        self.lines: dict[str, TileRef] = {}
         self.tensors: dict[str, TensorRef] = {}
         #: Pointers of the language, for accesses element by element.
         self.pointers: dict[str, SSAValue] = {}
@@ -141,7 +143,12 @@ class State(Scopes):
         found = self.tiles.get(o.name) if isinstance(o, Value) else None
         if found is None and isinstance(o, Value) and o.name in self.relabelled:
             self.fail(f"{o.name!r} is another dtype's bytes and can only be stored",
-                      "the assembler does not retype low-precision tiles (v0.60)")  # fmt: skip
+                      "the assembler does not retype low-precision tiles (v0.60)",
+                      "store it into a tensor, and load it from there to work with it")  # fmt: skip
+        if found is None and isinstance(o, Value) and o.name in self.lines:
+            self.fail(f"the reshape of a line to {o.type} would move elements",
+                      f"rows of {self.lines[o.name].form.dtype.name} are padded to whole {BLOCK_BYTES}-byte blocks",
+                      f"use column counts that are multiples of {self.lines[o.name].form.unit}")  # fmt: skip
         if found is None:
             self.fail(f"{getattr(o, 'name', 'the operand')!r} is no tile the emitter knows")
         if o.name in self.changed:  # type: ignore[union-attr]

@@ -10,6 +10,7 @@ from typing import cast
 
 from ..ir.program import Op
 from ..ir.types import BLOCK_BYTES, TileType
+from . import emit_lines
 from .emit_forms import Form
 from .emit_scopes import Extent
 from .emit_state import State, TileRef, buffer_type
@@ -56,6 +57,9 @@ def reshape(state: State, s: Op) -> None:
     ref = state.compact(given)
     valid = state.valid_of(cast(TileType, s.result.type), form)
     source, target = tight(ref.form), tight(form)
+    if ref.form.line and not target.contiguous and valid == (target.rows, target.used):
+        emit_lines.keep(state, s, ref)
+        return
     if not (source.contiguous and target.contiguous):
         state.fail(
             f"the reshape from {s.operands[0].type} to {s.result.type} would move elements",  # type: ignore[union-attr]

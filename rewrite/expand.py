@@ -43,7 +43,7 @@ from ..ir.program import (
 )
 from ..ir.types import OpaqueType, ScalarType, TileType
 from ..rules.target import Target
-from .expand_tiles import Emitter, Recipe, expand_scatter_update, expand_tquant_mx, positions_fit
+from .expand_tiles import Emitter, Recipe, expand_scatter_update, expand_tquant_mx, positions_fit, stored_only
 from .names import names_of
 from .narrowed_casts import split, splits
 
@@ -143,9 +143,12 @@ def _require(op: Op, target: Target | None) -> None:
         raise error("TG022", f"{op.name}: {verdict.reason}", op.span, hint=hint)
 
 
-def expand_op(op: Op, taken: set[str]) -> list[Op]:
-    """Return the operations that take an operation's place; ``taken`` are the names in use, and grows."""
-    e = Emitter(op, taken)
+def expand_op(op: Op, taken: set[str], stored: frozenset[str] = frozenset()) -> list[Op]:
+    """Return the operations that take an operation's place; ``taken`` are the names in use, and grows.
+
+    ``stored``: tiles that are stored and not used otherwise, whose types may get another layout.
+    """
+    e = Emitter(op, taken, stored)
     EXPANSIONS[op.name].recipe(e, op)
     return e.out
 
@@ -159,6 +162,7 @@ class _Expansion:
         self.taken, self.structured, self.remarks = taken, structured, remarks
         self.target, self.scope, self.kernel = target, _scalars(f), level_of(f) == INCORE
         self.replaced: dict[str, Operand] = {}
+        self.stored = stored_only(f.body)
         if structured:
             from ..rules.collectives import Context
             from ..rules.collectives.reuse import Reuse
@@ -171,7 +175,7 @@ class _Expansion:
         for s in block.statements:
             match s:
                 case Op() if _applies(s):
-                    out += expand_op(self._op(s), self.taken)
+                    out += self._expanded(s)
                 case Op() if splits(s, self.target, self.scope):
                     out += split(self._op(s), self.taken, self.scope)
                 case Op() if not self.kernel and _is_open(s):
@@ -181,6 +185,14 @@ class _Expansion:
                 case _:
                     out.append(self._kept(s))
         return Block(tuple(out))
+
+    def _expanded(self, s: Op) -> list[Op]:
+        made = expand_op(self._op(s), self.taken, self.stored)
+        given = {r.name: r.type for r in s.results}
+        for r in [r for op in made for r in op.results]:
+            if r.name in given and r.type != given[r.name]:
+                self.replaced[r.name] = r
+        return made
 
     def _with_mode(self, s: Op) -> Op:
         from ..rules.collectives.host import host_mode

@@ -12,8 +12,9 @@ from ..ir.dtypes import FP8E4M3FN, FP8E8M0, INT16, INT32, UINT8, DType
 from ..ir.infer import result_types, stored_attrs
 from ..ir.op import OPS
 from ..ir.ops.mx import groups_of, zz_workspace
-from ..ir.program import Const, Op, Value, index
-from ..ir.types import TileType, Type, static
+from ..ir.program import Block, Const, Op, Value, index, walk
+from ..ir.types import TensorType, TileType, Type, static, tile
+from .region import own_uses
 
 
 @dataclass
@@ -22,6 +23,8 @@ class Emitter:
 
     op: Op
     taken: set[str]
+    #: Values that the program stores and does nothing else with.
+    stored: frozenset[str] = frozenset()
     out: list[Op] = field(default_factory=list)
 
     def fresh(self, what: str) -> str:
@@ -53,12 +56,32 @@ class Emitter:
 
 
 Recipe = Callable[[Emitter, Op], None]
+#: Layouts of tensors whose elements lie in the order of the matrix unit's boxes.
+_BOXED = frozenset({"NZ", "MX_A_ZZ", "MX_B_NN"})
+
+
+def stored_only(body: Block) -> frozenset[str]:
+    """Return the names of tiles whose every use is a store into a tensor that lies row by row."""
+    stored: set[str] = set()
+    other: set[str] = set()
+    for s in walk(body):
+        plain = isinstance(s, Op) and s.name == "tile.store" and _lies_plainly(s)
+        for name in own_uses(s):
+            taken = plain and isinstance(s, Op) and getattr(s.operands[0], "name", None) == name
+            (stored if taken else other).add(name)
+    return frozenset(stored - other)
+
+
+def _lies_plainly(s: Op) -> bool:
+    t = getattr(s.operands[2], "type", None)
+    return isinstance(t, TensorType) and t.layout not in _BOXED
 
 
 def expand_tquant_mx(e: Emitter, op: Op) -> None:
     """Block-scaled quantisation as the raw instruction, the move of its exponents to ZZ order, and views.
 
-    ``group_axis=0`` transposes the source first, and its scales are the ZZ tile under swapped dimensions.
+    ``group_axis=0`` transposes the source first, and its scales are the ZZ tile under swapped dimensions. Scales that
+    are only stored need no ZZ order: the raw exponents lie as the tensor does.
     """
     data, scale = op.results
     source: Any = op.operands[0]
@@ -79,6 +102,9 @@ def expand_tquant_mx(e: Emitter, op: Op) -> None:
     )  # fmt: skip
     if dtype is FP8E4M3FN:
         e.emit("tile.reinterpret_view", data, data=raw, dtype=dtype)
+    if scale.name in e.stored:
+        _plain_scales(e, scale, exponents)
+        return
     room = (index(1), index(zz_workspace(rows, cols // mx.GROUP, axis)))
     tmp = e.emit("tile.create", "x2zz", shape=room, dtype=UINT8, target_memory="Vec")
     shape = {"dst_rows": rows, "dst_cols": cols // mx.GROUP} if axis == 1 else {}
@@ -88,6 +114,15 @@ def expand_tquant_mx(e: Emitter, op: Op) -> None:
         return
     turned = e.emit("tile.reinterpret_view", "scale_zz", data=boxed, dtype=FP8E8M0)
     e.emit("tile.transpose_view", scale, tile=turned)
+
+
+def _plain_scales(e: Emitter, scale: Value, exponents: Value) -> None:
+    """The raw exponents as scales in rows, under the scales' name."""
+    t: Any = scale.type
+    rows = exponents
+    if static(t.shape) != static(exponents.type.shape):  # type: ignore[union-attr]
+        rows = e.emit("tile.reshape", "exp_rows", tile=exponents, shape=tuple(map(index, static(t.shape) or ())))
+    e.emit("tile.reinterpret_view", Value(scale.name, tile(t.shape, FP8E8M0)), data=rows, dtype=FP8E8M0)
 
 
 def expand_scatter_update(e: Emitter, op: Op) -> None:

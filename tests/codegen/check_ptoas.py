@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "rewrite"))
 from collective_cases import COLLECTIVES, DTYPES, OPS, Case
 from collective_cases import program as collective_program
 from comm_kernels import KERNELS as COMM_KERNELS
-from emit_kernels import A5_KERNELS, AS_WRITTEN, KERNELS
+from emit_kernels import A5_KERNELS, AS_WRITTEN, KERNELS, MX_KERNELS
 from emit_samples import SHAPE, TARGETS, Builder, cast_programs, operation_programs
 from simt_sweep import SWEEPS as SIMT_SWEEPS
 from simt_texts import KERNELS as SIMT_KERNELS
@@ -60,6 +60,10 @@ def _kernels(target: str) -> Iterator[tuple[str, Any]]:
         yield f"{name}_written", program
         if name not in AS_WRITTEN:
             yield name, tilegg.lower(program, target)
+    for name, text in MX_KERNELS.items() if target == "a5" else ():
+        program = tilegg.parse(text, f"{name}.py")
+        yield f"{name}_written", program
+        yield name, tilegg.lower(program, target)
 
 
 def _corpus(target: str) -> Iterator[tuple[str, Any]]:

@@ -327,6 +327,64 @@ KERNELS: dict[str, tuple[str, dict[str, Any], dict[str, int]]] = {
     t = pl.tile.dequant(pl.tile.load(x, [0, 0], [16, 64]), pl.tile.load(scale, [0, 0], [16, 1]), pl.tile.load(zero, [0, 0], [16, 1]))
     return pl.tile.store(t, [0, 0], out)
     """), {}, {}),
+    "select_unsigned": (_kernel((_in("2, 16, 64", "FP32"), _in("2, 16, 64", "UINT16", "y"), _out("2, 16, 64", "UINT16")), """
+    a = pl.tile.load(y, [0, 0, 0], [2, 16, 64])
+    m = pl.tile.cmps(pl.tile.load(x, [0, 0, 0], [2, 16, 64]), 0.5, cmp_type=4)
+    n = pl.tile.cmps(pl.tile.load(x, [0, 0, 0], [2, 16, 64]), -0.5, cmp_type=2)
+    return pl.tile.store(pl.tile.select(m, 7, pl.tile.select(n, a, 65535)), [0, 0, 0], out)
+    """), {}, {}),
+}  # fmt: skip
+
+
+def _quantised(shape: tuple[int, int], axis: int, dtype: str = "FP32", to: str = "FP8E4M3FN") -> str:
+    """Both results of block-scaled quantisation, stored."""
+    (m, k), source = shape, ", ".join(map(str, shape))
+    data, scales = (f"{m}, {k}", f"{m}, {k // 32}") if axis == 1 else (f"{k}, {m}", f"{k // 32}, {m}")
+    return _kernel((_in(source, dtype), _out(data, to, "q"), _out(scales, "FP8E8M0", "s")), f"""
+    codes, scales = pl.tile.tquant_mx(pl.tile.load(x, [0, 0], [{source}]), group_axis={axis}, dtype=pl.{to})
+    a = pl.tile.store(codes, [0, 0], q)
+    b = pl.tile.store(scales, [0, 0], s)
+    return a, b
+    """)
+
+
+#: Block-scaled quantisation, which only a5 has, and whose machine is the wider one.
+MX_KERNELS: dict[str, str] = {
+    "mx_left": _quantised((32, 64), 1),
+    "mx_right": _quantised((32, 64), 0),
+    "mx_left_wide": _quantised((16, 1024), 1),
+    "mx_left_half": _quantised((32, 128), 1, "BF16"),
+    "mx_right_half": _quantised((64, 64), 0, "FP16"),
+    "mx_left_fp4": _quantised((32, 64), 1, "BF16", "FP4"),
+    "mx_right_fp4": _quantised((32, 128), 0, "BF16", "FP4"),
+    "mx_blocks": _kernel((_in("64, 128", "FP32"), _out("64, 128", "FP8E4M3FN", "q"), _out("64, 4", "FP8E8M0", "s")), """
+    for i, (o, e) in pl.range(4, init_values=(q, s)):
+        t = pl.tile.load(x, [i * 16, 0], [16, 128])
+        codes, scales = pl.tile.tquant_mx(t, group_axis=1, dtype=pl.FP8E4M3FN)
+        o1 = pl.tile.store(codes, [i * 16, 0], o)
+        e1 = pl.tile.store(scales, [i * 16, 0], e)
+        o2, e2 = pl.yield_(o1, e1)
+    return o2, e2
+    """),
+    "mx_exponents": _kernel((_in("32, 64", "FP32"), _out("32, 64", "INT8", "q"), _out("1, 64", "UINT8", "s")), """
+    a = pl.tile.create([1, 64], dtype=pl.FP32)
+    b = pl.tile.create([1, 64], dtype=pl.FP32)
+    codes, e = pl.tile.tquant_mx_raw(pl.tile.load(x, [0, 0], [32, 64]), a, b, group_axis=1)
+    boxes = pl.tile.tmov_x2zz(e, pl.tile.create([1, 96], dtype=pl.UINT8), group_axis=1, dst_rows=32, dst_cols=2)
+    q1 = pl.tile.store(codes, [0, 0], q)
+    s1 = pl.tile.store(e, [0, 0], s)
+    return q1, s1
+    """),
+    "mx_exponents_of_rows": _kernel(
+        (_in("64, 32", "FP16"), _out("64, 32", "INT8", "q"), _out("2, 32", "UINT8", "s")), """
+    a = pl.tile.create([2, 32], dtype=pl.FP16)
+    b = pl.tile.create([2, 32], dtype=pl.FP16)
+    codes, e = pl.tile.tquant_mx_raw(pl.tile.load(x, [0, 0], [64, 32]), a, b, group_axis=0)
+    boxes = pl.tile.tmov_x2zz(e, pl.tile.create([1, 32], dtype=pl.UINT8), group_axis=0)
+    q1 = pl.tile.store(codes, [0, 0], q)
+    s1 = pl.tile.store(e, [0, 0], s)
+    return q1, s1
+    """),
 }  # fmt: skip
 
 #: Kernels that the targets' data keeps from being lowered; they are written as they stand.
@@ -349,6 +407,12 @@ A5_KERNELS: dict[str, tuple[str, dict[str, Any], dict[str, int]]] = {
     """), {"n": 13}, {}),
     "fp4_narrow": (_kernel((_in("16, 16", "FP4"), _out("16, 16", "BF16")), """
     return pl.tile.store(pl.tile.cast(pl.tile.load(x, [0, 0], [16, 16]), target_type=pl.BF16), [0, 0], out)
+    """), {}, {}),
+    "select_bytes": (_kernel((_in("2, 16, 64", "FP32"), _in("2, 16, 64", "UINT8", "y"), _out("2, 16, 64", "UINT8")), """
+    a = pl.tile.load(y, [0, 0, 0], [2, 16, 64])
+    m = pl.tile.cmps(pl.tile.load(x, [0, 0, 0], [2, 16, 64]), 0.5, cmp_type=4)
+    n = pl.tile.cmps(pl.tile.load(x, [0, 0, 0], [2, 16, 64]), -0.5, cmp_type=2)
+    return pl.tile.store(pl.tile.select(m, 7, pl.tile.select(n, a, 200)), [0, 0, 0], out)
     """), {}, {}),
     "histogram": (_kernel((_in("32, 64", "UINT16"), _in("32, 1", "UINT8", "high"), _out("32, 256", "UINT32")), """
     t = pl.tile.histogram(pl.tile.load(x, [0, 0], [32, 64]), pl.tile.load(high, [0, 0], [32, 1]), byte=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,12 +15,13 @@ from tilegg.codegen.pto import api as pto
 from tilegg.ir.builder import Builder
 from tilegg.ir.convert import decode
 from tilegg.ir.diagnostics import TileggError
-from tilegg.ir.dtypes import BF16, FP4, FP8E4M3FN, FP8E8M0, FP16, FP32, INT8, INT16, INT32, UINT8, UINT16, UINT32
+from tilegg.ir.dtypes import BF16, FP4, FP8E4M3FN, FP16, FP32, INT8, INT16, INT32, UINT8, UINT16, UINT32
 from tilegg.ir.interp import run
 from tilegg.ir.types import TensorType, tensor
 
 sys.path.insert(0, str(Path(__file__).parent))
 from emit_check import from_memory, to_memory, values_for
+from emit_kernels import MX_KERNELS
 from tilegg.testing.machine_vocabulary import VocabularyMachine
 
 BOTH = ("a2a3", "a5")
@@ -287,15 +289,54 @@ def test_quantisation_has_four_outs_and_room_for_the_scales() -> None:
     assert "tmov" not in text  # the scales are not used, so nothing moves them
 
 
-def test_scales_in_boxes_cannot_be_stored() -> None:
-    case: Case = (
-        lambda b, x: b.tile.tquant_mx(x, group_axis=1), [f(32, 64)], [([32, 64], FP8E4M3FN), ([32, 2], FP8E8M0)],
-        ("a5",),
-    )  # fmt: skip
+@pytest.mark.parametrize("name", MX_KERNELS)
+def test_scales_leave_the_kernel(name: str) -> None:
+    """In the tensor's order, without the move to the matrix unit's."""
+    program = tilegg.parse(MX_KERNELS[name], f"{name}.py")
+    text = execute(program, "a5", draw(program, {}, 5))
+    assert "pto.tquant.mx" in text and "tmov" not in text
+    assert tilegg.lower(program, "a5").totals.instructions == len(re.findall(r"^ +pto\.t", text, re.M))
+
+
+def test_exponents_are_brought_into_the_order_of_the_matrix_unit() -> None:
+    for name, shape in (("mx_exponents", "32x2"), ("mx_exponents_of_rows", "32x2")):
+        text = tilegg.emit(tilegg.parse(MX_KERNELS[name], f"{name}.py"), "a5")
+        pto.verify_pto(pto.parse_pto(text))
+        line = next(x for x in text.splitlines() if "pto.tmov" in x)
+        assert f"outs(%boxes : !pto.tile_buf<vec, {shape}xui8, slayout=row_major, fractal=32>)" in line
+
+
+def _scales(line: str, layout: str = "", width: int = 2) -> str:
+    return (
+        "import pypto.language as pl\n@pl.function(type=pl.FunctionType.InCore)\n"
+        f"def k(x: pl.Tensor[[32, 64], pl.FP32], s: pl.Out[pl.Tensor[[32, {width}], pl.FP8E8M0{layout}]]):\n"
+        "    c, e = pl.tile.tquant_mx(pl.tile.load(x, [0, 0], [32, 64]), group_axis=1, dtype=pl.FP8E4M3FN)\n"
+        f"    {line}\n    return pl.tile.store(e, [0, 0], s)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "hint"),
+    [
+        (_scales("m = pl.tile.move(e, target_memory=pl.Mem.Vec)\n    e = m"), "only be stored", "load it"),
+        (_scales("pass", ", pl.TensorLayout.MX_A_ZZ"), "boxes", "lie row by row"),
+        (_scales("pass", width=8), "parts of the rows", "[M, 2] of their own"),
+    ],
+)
+def test_scales_that_cannot_be_stored(text: str, words: str, hint: str) -> None:
     with pytest.raises(TileggError) as problem:
-        tilegg.emit(tilegg.lower(kernel(case), "a5"))
+        tilegg.emit(tilegg.lower(tilegg.parse(text), "a5"))
     found = problem.value.diagnostics[0]
-    assert found.code == "TG023" and "boxes" in found.message and "tquant_mx_raw" in found.hint
+    assert found.code == "TG023" and words in found.message and hint in found.hint
+
+
+@pytest.mark.parametrize("dtype", [FP32, INT16])
+def test_lines_are_stored_as_rows_that_fill_no_blocks(dtype: Any) -> None:
+    case: Case = (
+        lambda b, x: b.tile.reshape(x, [8, 6]), [([1, 48], dtype, None)], [([8, 6], dtype)], BOTH,
+    )  # fmt: skip
+    for target in BOTH:
+        execute(kernel(case), target, draw(kernel(case), {}, 1))
 
 
 def test_retyped_bytes_can_only_be_stored() -> None:
