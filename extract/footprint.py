@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from ..ir.diagnostics import Span, error
+from ..ir.dtypes import DTYPES
 from ..ir.op import OPS, Kind
 from ..ir.predicates import compares, keeps_bits
 from ..ir.program import (
@@ -52,6 +53,8 @@ from .lowered import Instruction
 from .price import FREE
 
 _VIEWS = FREE
+#: Selections, with the place of their scratch tile.
+_SELECTIONS = {"tile.sel": 3, "tile.sels": 2}
 
 
 def require_room(instructions: Iterable[Instruction], target: Target | None) -> None:
@@ -65,6 +68,23 @@ def require_room(instructions: Iterable[Instruction], target: Target | None) -> 
             if size > room:
                 text = f"{r.name} takes {size:,} bytes, the local memory of {target.name} has {room:,}"
                 raise error("TG019", text, i.span, hint="load and store it in parts, in a loop")
+
+
+def require_scratch(instructions: Iterable[Instruction], target: Target | None) -> None:
+    """Raise TG022 where a selection brings a scratch tile that the target's instruction does not take."""
+    for i in instructions if target is not None else ():
+        given = i.op.operands[_SELECTIONS[i.op.name]] if i.op.name in _SELECTIONS else None
+        instr = instr_of(_without_scratch(i.op)) if isinstance(given, Value) else None
+        plan = target.scratch(instr) if instr is not None and target is not None else None
+        if plan is None or not plan.required or not isinstance(given, Value) or not isinstance(given.type, TileType):
+            continue
+        dtype, size = given.type.dtype, _static_bytes(given.type)
+        # The row mask of two tiles is any four bytes; a scalar is spread over a row of its own dtype.
+        like = dtype.bits == DTYPES[plan.dtype].bits if i.op.name == "tile.sel" else dtype.name == plan.dtype
+        if not like or (i.op.name == "tile.sels" and 0 < size < plan.bytes):
+            text = f"{i.op.name}: the scratch tile {given.name!r} is a {given.type}"
+            why = f"the instruction wants [{plan.rows}, {plan.cols}] {plan.dtype}: {plan.why}"
+            raise error("TG022", text, i.span, reason=why, hint="leave the scratch tile out, and one that fits is made")
 
 
 def _static_bytes(t: object) -> int:

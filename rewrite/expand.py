@@ -162,7 +162,8 @@ class _Expansion:
         self.taken, self.structured, self.remarks = taken, structured, remarks
         self.target, self.scope, self.kernel = target, _scalars(f), level_of(f) == INCORE
         self.replaced: dict[str, Operand] = {}
-        self.stored = stored_only(f.body)
+        # Without a target the steps are the recipe's own, whatever an assembler can do with them.
+        self.stored = frozenset() if target is None else stored_only(f.body)
         if structured:
             from ..rules.collectives import Context
             from ..rules.collectives.reuse import Reuse

@@ -81,7 +81,7 @@ def expand_tquant_mx(e: Emitter, op: Op) -> None:
     """Block-scaled quantisation as the raw instruction, the move of its exponents to ZZ order, and views.
 
     ``group_axis=0`` transposes the source first, and its scales are the ZZ tile under swapped dimensions. Scales that
-    are only stored need no ZZ order: the raw exponents lie as the tensor does.
+    are only stored need no ZZ order on a target: the raw exponents lie as the tensor does.
     """
     data, scale = op.results
     source: Any = op.operands[0]

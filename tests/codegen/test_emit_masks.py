@@ -134,3 +134,27 @@ def test_bytes_of_masks_of_rows_can_be_read(line: str) -> None:
     rows = 8 if "slice" in line else 16
     text = kernel([16, 256], "FP32", COMPARED, line, to=[rows, 32], out="UINT8")
     check(tilegg.lower(tilegg.parse(text), "a5"), "a5")
+
+
+@pytest.mark.parametrize(
+    ("form", "given", "wanted"),
+    [
+        ("sel(m, a, b, s)", "[1, 32], dtype=pl.UINT8", "[1, 16] UINT32"),
+        ("sels(m, a, s, 1.0)", "[1, 64], dtype=pl.INT32", "[1, 64] FP32"),
+        ("sels(m, a, s, 1.0)", "[1, 8], dtype=pl.FP32", "[1, 64] FP32"),
+        ("sel(m, a, b, s)", "[1, 16], dtype=pl.INT32", ""),
+        ("sels(m, a, s, 1.0)", "[1, 64], dtype=pl.FP32", ""),
+    ],
+)
+def test_scratch_tiles_of_selections_fit_the_target(form: str, given: str, wanted: str) -> None:
+    lines = [COMPARED, f"s = pl.tile.create({given})", f"y = pl.tile.{form}"]
+    program = tilegg.parse(kernel([16, 64], "FP32", *lines))
+    check(tilegg.lower(program, "a5"), "a5")
+    if not wanted:
+        check(tilegg.lower(program, "a2a3"), "a2a3")
+        return
+    with pytest.raises(TileggError) as problem:
+        tilegg.lower(program, "a2a3")
+    found = problem.value.diagnostics[0]
+    assert found.code == "TG022" and found.span is not None and found.span.line == 8
+    assert wanted in found.reason and "leave the scratch tile out" in found.hint

@@ -65,6 +65,27 @@ def test_the_steps_and_their_names(axis: int) -> None:
 
 
 @pytest.mark.parametrize("axis", [0, 1])
+def test_scales_that_are_only_stored_are_the_raw_exponents(axis: int) -> None:
+    p = expand(program(axis), load_target("a5"))
+    assert tilegg.verify(p) == []
+    made = {r.name: r for s in walk(p.functions[0].body) if isinstance(s, Op) for r in s.results}
+    assert "tile.tmov_x2zz" not in names(p) and made["tquant_mx_1"].type.layout == ()
+    assert made["tquant_mx_1"].type.shape == ((32, 2) if axis == 1 else (2, 32))
+    assert expand(p, load_target("a5")) is p
+
+
+def test_scales_with_another_use_are_brought_into_the_order_of_the_matrix_unit() -> None:
+    b = Builder("quantise", type="pl.FunctionType.InCore")
+    x = b.param("x", tensor([32, 64], FP32))
+    s = b.param("s", tensor([32, 2], FP8E8M0), "Out")
+    _, scales = b.tile.tquant_mx(b.tile.load(x, [0, 0], [32, 64]), group_axis=1)
+    turned = b.tile.transpose_view(scales)
+    b.ret(b.tile.store(scales, [0, 0], s))
+    p = expand(b.program("Mx"), load_target("a5"))
+    assert "tile.tmov_x2zz" in names(p) and turned.type.shape == (2, 32)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize(("dtype", "out"), [(FP32, FP8E4M3FN), (BF16, FP8E4M3FN), (FP16, FP4)])
 @pytest.mark.parametrize("alg", ["ocp", "nv"])
 def test_the_expansion_means_the_same(axis: int, dtype: DType, out: DType, alg: str) -> None:
