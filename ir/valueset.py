@@ -30,7 +30,8 @@ class ValueSet:
     """A superset of the values an element can take; ``lo``/``hi`` bound the finite ones.
 
     ``sign`` tells which infinities can occur where ``inf`` is set: 1 the positive one only, -1 the negative
-    one only, 0 both.
+    one only, 0 both. -0 needs a zero in the interval: of a set without one, ``negative_zero`` is False however it was
+    made.
     """
 
     lo: Real
@@ -41,6 +42,11 @@ class ValueSet:
     inf: bool = False
     negative_zero: bool = False
     sign: int = 0
+
+    def __post_init__(self) -> None:
+        # -0 is a zero: what narrowed the interval to numbers other than zero has excluded it too.
+        if self.negative_zero and not self.has_zero:
+            object.__setattr__(self, "negative_zero", False)
 
     @property
     def plus_inf(self) -> bool:
@@ -315,7 +321,7 @@ def _product(a: Real, b: Real, direction: int) -> Real:
 
 
 def add(a: ValueSet, b: ValueSet, *, call: Call) -> ValueSet:
-    """a + b."""
+    """a + b: -0 only where both are, since no sum of floats underflows and x - x is +0 to nearest even."""
     exact = ValueSet(
         _sum(a.lo, b.lo, -1),
         _sum(a.hi, b.hi, 1),
@@ -328,7 +334,7 @@ def add(a: ValueSet, b: ValueSet, *, call: Call) -> ValueSet:
 
 
 def sub(a: ValueSet, b: ValueSet, *, call: Call) -> ValueSet:
-    """a - b."""
+    """a - b: -0 only where a is -0 and b is +0."""
     return add(a, _negated(b, call.dtype.is_float), call=call)
 
 
@@ -347,7 +353,7 @@ def mul(a: ValueSet, b: ValueSet, *, call: Call) -> ValueSet:
     is_float = call.dtype.is_float
     # No product of numbers other than zero rounds to zero where it is a multiple of FP16's smallest number.
     negative = (
-        a.negative_zero or b.negative_zero or a.inf or b.inf
+        a.negative_zero or b.negative_zero
         or (a.has_zero and b.lo < 0) or (b.has_zero and a.lo < 0)
         or (min(a.lo, b.lo) < 0 and a.grid + b.grid < -24)
     )  # fmt: skip
