@@ -9,6 +9,7 @@ import heapq
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from ..ir.types import TileType
 from ..rewrite.graph import ABSENT, LEAF, LITERAL, Graph, Node
@@ -328,5 +329,30 @@ def class_name(result: RegionResult, c: int) -> str:
         return result.region.leaves[graph.leaf_class.index(c)].name
     if c in graph.op_class:
         return result.region.ops[graph.op_class.index(c)].result.name
-    node = graph.classes[c][0]
-    return node_text(result, node)
+    return node_text(result, _simplest(graph)[c])
+
+
+#: By graph: the simplest node of each class.
+_known: WeakKeyDictionary[Graph, dict[int, Node]] = WeakKeyDictionary()
+
+
+def _simplest(graph: Graph) -> dict[int, Node]:
+    """Return the node of each class that is shortest written out; named values have length 1.
+
+    Some nodes are made of their own class, by way of others: those of the shortest texts never are.
+    """
+    found = _known.get(graph)
+    if found is None:
+        found = _known[graph] = {}
+        named = {*graph.leaf_class, *graph.op_class}
+        length = dict.fromkeys(named, 1)
+        shorter = True
+        while shorter:
+            shorter = False
+            for c, nodes in enumerate(graph.classes):
+                for node in nodes if c not in named else ():
+                    if all(k in length for k in node.children):
+                        written = 1 + sum(length[k] for k in node.children)
+                        if c not in length or written < length[c]:
+                            length[c], found[c], shorter = written, node, True
+    return found

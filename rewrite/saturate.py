@@ -156,7 +156,7 @@ def value_sets(region: Region, knowledge: Knowledge) -> dict[int, ValueSet]:
         number[op.result.name] = len(values)
         values.append(op.result)
     wanted: dict[int, ValueSet] = {}
-    counting = counts(region)
+    counting, weighing = counts(region), weighs(region)
     ordering = _asks_for_order({op.name for op in region.ops})
     for op in region.ops:
         asked: tuple[object, ...] = ()
@@ -166,6 +166,8 @@ def value_sets(region: Region, knowledge: Knowledge) -> dict[int, ValueSet]:
             asked = op.operands
         elif op.name in _TRUNCATING or adds_zero(op):
             asked = op.operands[:1]
+        if weighing and op.name == "tile.sub" and _is_fp32(op):
+            asked = op.operands
         if counting and getattr(op.result.type, "dtype", None) in _COUNTS:
             asked = (*asked, *op.operands, op.result)
         for v in asked:
@@ -198,6 +200,23 @@ def counts(region: Region) -> bool:
             if op.name in ("tile.divs", "tile.fmods") or (op.name == "tile.cast" and source is FP32):
                 return True
     return False
+
+
+#: What a selection between FP32 numbers is written with as a sum, besides a selection of its weights.
+_WEIGHED = frozenset({"tile.sub", "tile.mul", "tile.add"})
+
+
+def weighs(region: Region) -> bool:
+    """Tell whether a region may write a selection between FP32 numbers as a sum, which is one if both are indices."""
+    names = {op.name for op in region.ops}
+    if not (names >= _WEIGHED and names & _SELECTS):
+        return False
+    of_numbers = {op.name for op in region.ops if _is_fp32(op)}
+    return of_numbers >= _WEIGHED and not of_numbers.isdisjoint(_SELECTS)
+
+
+def _is_fp32(op: Op) -> bool:
+    return isinstance(op.result.type, TileType) and op.result.type.dtype is FP32
 
 
 #: A fact about a value: relation, value number, and what else it is about (a dtype, or an integer code).
@@ -235,7 +254,7 @@ def value_facts(region: Region, sets: dict[int, ValueSet]) -> list[ValueFact]:
         found += [("ordered", i, None) for i, values in sets.items() if value_ordered(values)]
     if _asks_for_order(names) or any(map(adds_zero, region.ops)):
         found += [("one_zero", i, None) for i, values in sets.items() if value_one_zero(values)]
-    if counts(region):
+    if counts(region) or weighs(region):
         found += [("index", i, None) for i, values in sets.items() if value_index(values)]
     if counts(region) or names & _TRUNCATING:
         found += [("positive", i, None) for i, values in sets.items() if value_positive(values)]

@@ -270,3 +270,22 @@ def test_the_promise_that_is_asked_for_helps() -> None:
     lowered = lower(parse(promised, "k.py"), "a2a3")
     assert lowered.totals.inexact == 0 and not lowered.remarks
     assert any(i.op.name == "tile.shrs" for i in lowered.functions[0].instructions)
+
+
+SUM_OF_NUMBERS = """
+@pl.function
+def k(x: pl.Tensor[[64, 64], pl.FP32], n: pl.Tensor[[64, 64], pl.INT32], b: pl.Tensor[[64, 64], pl.INT32],
+      out: pl.Out[pl.Tensor[[64, 64], pl.FP32]]):
+    new = pl.cast(pl.tile.assume(pl.load(n, [0, 0], [64, 64]), 0, 1000), target_type=pl.FP32)
+    base = pl.cast(pl.tile.assume(pl.load(b, [0, 0], [64, 64]), 0, 1000), target_type=pl.FP32)
+    m = pl.tile.cmps(pl.load(x, [0, 0], [64, 64]), 0.5, cmp_type="gt")
+    w = pl.tile.select(m, pl.tile.full([64, 64], pl.FP32, 1.0), 0.0)
+    return pl.store(pl.add(base, pl.mul(w, pl.sub(new, base))), [0, 0], out)
+"""
+
+
+@pytest.mark.parametrize("arch", ["a2a3", "a5"])
+def test_values_that_can_be_made_of_themselves_have_a_name(arch: str) -> None:
+    # The selection of integers that rules make is, by way of a conversion and its inverse, a form of itself.
+    (f,) = explain(lower(parse(SUM_OF_NUMBERS), arch)).functions
+    assert all(a.text for i in f.instructions for a in i.alternatives)

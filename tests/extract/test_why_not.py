@@ -188,6 +188,23 @@ def test_small_rates_are_shown() -> None:
     assert "inexact: 5.3e-08 of all values in the destination's range differ, by up to 1 ulp" in text
 
 
+SUMMED = (
+    'm = pl.tile.cmps(t, 0.0, cmp_type="gt")',
+    "w = pl.tile.select(m, pl.tile.full([16, 64], pl.FP32, 1.0), 0.0)",
+    "a = pl.tile.assume(t, 0.0, {})",
+    "b = pl.tile.assume(u, 0.0, {})",
+    "c = pl.add(b, pl.mul(w, pl.sub(a, b)))",
+)
+
+
+def test_a_sum_of_floats_tells_which_fact_makes_it_a_selection() -> None:
+    lines = answer(kernel(*(line.format(5.0) for line in SUMMED)), "sel")
+    (said,) = [line for line in lines if "sel.weighted.index" in line]
+    for name in "tu":
+        assert f"the fact index of {name}: every element is an integer of at most 2**22 in magnitude" in said
+    assert "known is [0, 5] in multiples of 2^-149, 24 bits or -0" in said
+
+
 # -- what is gone ------------------------------------------------------------------------------------------
 
 
