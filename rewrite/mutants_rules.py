@@ -17,7 +17,7 @@ from ..rules.facts import LAID
 from ..rules.paths import Road
 from ..rules.rule import RULES, Pattern, Rule, Term, Var, variables
 from ..rules.select import INVERSE
-from ..rules.terms import DTYPE_CODES, LITERAL, MODE_CODES, SATURATION_CODES, literal_codes, literal_value
+from ..rules.terms import CODE_DTYPES, DTYPE_CODES, LITERAL, MODE_CODES, SATURATION_CODES, literal_codes, literal_value
 from . import offers
 from .mutate import Mutant
 
@@ -111,7 +111,9 @@ def _right_sides(rule: Rule) -> Iterator[Mutant]:
     bound = list(dict.fromkeys(variables(rule.lhs)))
     if not isinstance(rhs, Term):
         dtype, shape = rule.lhs.args[:2]
-        for op in ("tile.neg", "tile.abs", "tile.relu"):
+        # Bytes of a mask are their own magnitudes.
+        unsigned = isinstance(dtype, int) and CODE_DTYPES[dtype].kind == "uint"
+        for op in ("tile.neg", *(() if unsigned else ("tile.abs",)), "tile.relu"):
             yield _mutant(rule, f"{op} on the right", rhs=Term(op, (dtype, shape), (rhs,)))
         return
     for i, old in enumerate(rhs.args):

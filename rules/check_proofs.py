@@ -142,7 +142,7 @@ def _literals(rule: Rule, codes: Assignment) -> Iterator[dict[Var, int | float]]
     if len(tables) > 1:
         raise Unproved("literals of several tables have no expression here")
     (c,) = tables
-    if c.relation in _SYMBOLIC:
+    if c.relation in _SYMBOLIC or c.relation == "ascending":
         yield {}
         return
     row = asked(c, lambda a: codes[a] if isinstance(a, Var) else int(a))
@@ -219,6 +219,9 @@ class _Lane:
         for c in self.rule.when:
             if c.relation in ("index", "positive"):
                 self._fact(c)
+            elif c.relation == "ascending":
+                lo, hi = (self.known[a] for a in c.args[:2])  # type: ignore[index]
+                self.solver.add(self.z3.Not(Words(self.z3, self._dtype(self.rule.lhs)).less(hi, lo)))
 
     def _fact(self, c: Condition) -> None:
         subject = c.args[0]

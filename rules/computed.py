@@ -150,13 +150,24 @@ def _above_zero(c: Const, dtype: DType) -> tuple[Const, ...] | None:
     return () if c.value > 0 and math.isfinite(c.value) and _rounded(c, dtype) > 0 else None
 
 
+def _ascending(lo: Const, hi: Const, dtype: DType) -> tuple[Const, ...] | None:
+    if dtype.is_int and not (math.isfinite(lo.value) and math.isfinite(hi.value)):
+        return None
+    return () if _met(lo, dtype) <= _met(hi, dtype) else None
+
+
 def _rounded(c: Const, dtype: DType) -> float:
+    return float(_met(c, dtype))
+
+
+def _met(c: Const, dtype: DType) -> int | float:
     """Return the number a literal is where it meets a tile of a dtype."""
     if dtype in HALVES_AND_SINGLE:
         return nearest(float(c.value), dtype)
     if dtype.is_int:
         return wrapped(int(c.value), dtype)
-    return float(decode(np.asarray([scalar_like(c.value, dtype)]).astype(dtype.storage), dtype)[0].item())
+    met: int | float = decode(np.asarray([scalar_like(c.value, dtype)]).astype(dtype.storage), dtype)[0].item()
+    return met
 
 
 def _exactly(c: Const, *dtypes: DType) -> tuple[Const, ...] | None:
@@ -208,6 +219,16 @@ def _two_short(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
     return Const(a, FP32), Const(b, FP32)
 
 
+def _two_bounds(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+    """Two bounds, mostly in order and often zeros."""
+    if dtype.is_int:
+        low, high = (int(n) for n in sorted(rng.integers(-3 if dtype.signed else 0, 9, 2)))
+        return Const(low, INDEX), Const(high, INDEX)
+    numbers = [math.copysign(float(n), s) for n, s in zip(rng.integers(0, 3, 2), rng.choice([1.0, -1.0], 2))]
+    low, high = sorted(numbers) if rng.random() < 0.85 else numbers
+    return Const(low, FP32), Const(high, FP32)
+
+
 def _shrunk_and_any(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
     number = float(rng.integers(-60, 60)) * 2.0 ** int(rng.integers(-6, 60))
     return (*_any_power(-64, 1)(rng, FP32), Const(number, FP32))
@@ -242,6 +263,9 @@ COMPUTED: dict[str, Computed] = {
     "shrunk": Computed("2**-k, a number, and their product", 2, 1, _shrunk, _shrunk_and_any),
     "parted": Computed("2**k, a number, and their quotient", 2, 1, _parted, _parted_and_any),
     "slope": Computed("a number above 0 and up to 1, in the dtype too", 1, 0, _slope, _fraction),
+    "ascending": Computed(
+        "two bounds, the first not above the second one, in the dtype too", 2, 0, _ascending, _two_bounds
+    ),
     "above_zero": Computed("a number above 0, in the dtype too", 1, 0, _above_zero, any_number),
     "exactly": Computed(
         "a number that both dtypes hold", 1, 0, _exactly, _small_or_held, codes=("dtype", "dtype"), everywhere=True

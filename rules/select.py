@@ -106,19 +106,35 @@ rule(
 )
 
 
+rule(
+    "mask-not.twice",
+    lhs=complement(complement(m)),
+    rhs=m,
+    contract="exact",
+    reason="every bit of the mask is inverted and inverted back, those past the last column too",
+)
+rule(
+    "sel.complement",
+    lhs=sel(complement(m), a, b),
+    rhs=sel(m, b, a),
+    contract="exact",
+    reason="the mask itself swaps the branches and need not be inverted",
+)
+
+
 def _inverted() -> None:
-    """A scalar where a comparison holds: the inverse comparison puts it where the mask is 0."""
+    """A mask inverted after a comparison: the inverse comparison tells the same of every element."""
     for form in (cmp, cmps):
         for how, inverse in INVERSE.items():
             facts = [] if how in (EQ, NE) else [ordered(p), ordered(q)]
             rule(
-                f"select.scalar-tile.inverse.{form.__name__}-{COMPARISONS[how]}",
-                lhs=select(form(how, p, q), s, b),
+                f"sels.inverse.{form.__name__}-{COMPARISONS[how]}",
+                lhs=sels(complement(form(how, p, q)), b, s),
                 rhs=sels(form(inverse, p, q), b, s),
-                when=[literal(s), *facts],
+                when=facts,
                 contract="exact",
                 reason="not equal is the inverse of equal, NaN or not" if not facts else
-                "without NaN the comparison has an inverse, which swaps the branches",
+                "without NaN the comparison has an inverse, and no mask need be inverted",
             )  # fmt: skip
 
 
@@ -179,17 +195,18 @@ _OTHER = {"maximum": "minimum", "minimum": "maximum"}
 
 
 def _scalar_extremes(how: int, name: str, word: str) -> None:
-    """Compare with a scalar and select; the scalar is no zero, so that no two zeros meet."""
+    """Compare with a scalar and select; the scalar is no zero, or there is no -0, so that no two zeros meet."""
     for tag, form, chosen in (("tile", sels, (a, s)), ("scalar", select, (s, a))):
         other = name if tag == "tile" else _OTHER[name]
-        rule(
-            f"{form.__name__}.{other}s.{word}-{tag}",
-            lhs=form(cmps(how, a, s), *chosen),
-            rhs=_arithmetic(f"{other}s", a, s),
-            when=[ordered(a), nonzero(s)],
-            contract="exact",
-            reason="without NaN the selected operand is the larger or smaller one",
-        )
+        for zero, unlike in (("", [nonzero(s)]), (".zero", [one_zero(a), one_zero(s)])):
+            rule(
+                f"{form.__name__}.{other}s.{word}-{tag}{zero}",
+                lhs=form(cmps(how, a, s), *chosen),
+                rhs=_arithmetic(f"{other}s", a, s),
+                when=[ordered(a), *unlike],
+                contract="exact",
+                reason="without NaN the selected operand is the larger or smaller one",
+            )
 
 
 _extremes()

@@ -180,6 +180,15 @@ class TestCompareAndSelect:
         if arch is not None:
             assert "pto.tsel" in tilegg.emit(made, arch)
 
+    @pytest.mark.parametrize("arch", ARCHES)
+    def test_the_same_clamp_of_what_is_no_nan_is_two_extremes(self, arch: str) -> None:
+        lines = ("u = pl.tile.assume(t, -100, 100)",
+                 "lo = pl.tile.cmps(u, -1.0, cmp_type=2)", "a = pl.tile.select(lo, -1.0, u)",
+                 "hi = pl.tile.cmps(u, 1.0, cmp_type=4)", "r = pl.tile.select(hi, 1.0, a)")  # fmt: skip
+        made = lowered(kernel(*lines, shape="16, 128"), arch)
+        assert same(values(made, [-3, 0.5, 9, -0.0, 1, -100]), [-1, 0.5, 1, -0.0, 1, -1])
+        assert names(made) == ["maximums", "minimums"]
+
     @pytest.mark.parametrize("arch", ANY)
     def test_a_threshold_on_part_of_a_tile(self, arch: str | None) -> None:
         """Softplus: what overflows where it is not taken must not be seen."""

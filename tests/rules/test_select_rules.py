@@ -10,7 +10,8 @@ from tilegg.rules.rule import RULES, Term, Var
 from tilegg.rules.select import INVERSE, cmp, complement, sel, sels
 
 _ = library
-MINE = [r for r in RULES.values() if r.name.startswith(("select.", "sel.", "sels.", "cmp.", "cmps."))]
+KINDS = ("select.", "sel.", "sels.", "cmp.", "cmps.", "clamp.", "mask-not.")
+MINE = [r for r in RULES.values() if r.name.startswith(KINDS)]
 
 
 @pytest.mark.parametrize("name", [r.name for r in MINE])
