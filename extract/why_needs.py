@@ -91,7 +91,7 @@ def _condition(result: RegionResult, condition: Condition, bound: Bindings) -> s
         return "two of its parts to differ"
     table = COMPUTED.get(condition.relation)
     subject = condition.args[0] if condition.args else None
-    c = bound.get(subject.name) if isinstance(subject, Var) and subject.kind == "value" else None
+    c = _class_of(result, subject, bound)
     name = class_name(result, c) if c is not None else ""
     if table is not None:
         return f"another literal than {name}: {table.meaning}"
@@ -102,7 +102,17 @@ def _condition(result: RegionResult, condition: Condition, bound: Bindings) -> s
         return f"the target or its operands to have another form: {meaning}"
     values = result.graph.values.get(c) if c is not None else None
     known = f"; known is {values}" if values is not None else ""
-    return f"the fact {condition.relation}{f' of {name}' if name else ''}: {meaning}{known}; tile.assume can promise it"
+    promise = "a range without 0" if condition.relation == "one_zero" else "it"
+    of = f" of {name}" if name else ""
+    return f"the fact {condition.relation}{of}: {meaning}{known}; tile.assume can promise {promise}"
+
+
+def _class_of(result: RegionResult, subject: object, bound: Bindings) -> int | None:
+    """Return the class that a condition is about: of a value variable, or of an operation that the left side met."""
+    if isinstance(subject, Term):
+        node = bound.get(subject)
+        return next((c for c, nodes in enumerate(result.graph.classes) if any(n is node for n in nodes)), None)
+    return bound.get(subject.name) if isinstance(subject, Var) and subject.kind == "value" else None
 
 
 def _made(p: Pattern) -> Iterator[str]:

@@ -323,6 +323,7 @@ def _gained(lowered: Lowered, wanted: set[str]) -> Iterator[str]:
         )
     else:
         yield "  the program would not use it if the assembler had it"
+        yield from needs(found, wanted, False)
 
 
 def _line(i: Instruction) -> str:

@@ -205,6 +205,35 @@ def test_a_sum_of_floats_tells_which_fact_makes_it_a_selection() -> None:
     assert "known is [0, 5] in multiples of 2^-149, 24 bits or -0" in said
 
 
+@pytest.mark.parametrize(
+    ("question", "of", "arch"),
+    [("subrelu", "sub", "a2a3"), ("subrelu", "sub", "a5"), ("addrelu", "add", "a2a3")],
+)
+def test_facts_are_named_whether_or_not_the_assembler_has_the_instruction(question: str, of: str, arch: str) -> None:
+    program = kernel(f"s = pl.{of}(t, u)", "c = pl.tile.relu(s)")
+    lines = answer(program, question, arch)
+    (said,) = [line for line in lines if f"relu.{of} would give it" in line]
+    assert "needs the fact ordered of s: no NaN can occur" in said
+    assert "the fact one_zero of s: -0 cannot occur" in said
+    assert said.endswith("tile.assume can promise a range without 0")
+
+
+def test_an_instruction_that_nothing_could_become_says_so_of_its_rules() -> None:
+    lines = answer(kernel("c = pl.tile.relu(t)"), "muladd_dst", "a2a3")
+    assert lines[-2] == "  the program would not use it if the assembler had it"
+    assert lines[-1].startswith("  the rules that make it fit nothing that the program computes: fuse.muladd")
+
+
+@pytest.mark.parametrize("arch", ["a2a3", "a5"])
+def test_the_promises_that_an_extreme_asks_for_make_it(arch: str) -> None:
+    steps = ("t = pl.tile.assume(t, {}, 5.0)", 'm = pl.tile.cmp(t, u, cmp_type="gt")', "c = pl.tile.select(m, t, u)")
+    lines = answer(kernel(*(s.format(-1.0) for s in steps)), "maximum", arch)
+    (said,) = [line for line in lines if "sel.maximum.gt" in line]
+    assert "the fact one_zero of t" in said and "tile.assume can promise a range without 0" in said
+    promised = kernel(steps[0].format(1.0), "u = pl.tile.assume(u, 2.0, 9.0)", *steps[1:])
+    assert any(line.startswith("  it is used: c = maximum(") for line in answer(promised, "maximum", arch))
+
+
 # -- what is gone ------------------------------------------------------------------------------------------
 
 
