@@ -222,8 +222,8 @@ def _two_short(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
 def _two_bounds(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
     """Two bounds, mostly in order and often zeros."""
     if dtype.is_int:
-        low, high = (int(n) for n in sorted(rng.integers(-3 if dtype.signed else 0, 9, 2)))
-        return Const(low, INDEX), Const(high, INDEX)
+        least, most = (int(n) for n in sorted(rng.integers(-3 if dtype.signed else 0, 9, 2)))
+        return Const(least, INDEX), Const(most, INDEX)
     numbers = [math.copysign(float(n), s) for n, s in zip(rng.integers(0, 3, 2), rng.choice([1.0, -1.0], 2))]
     low, high = sorted(numbers) if rng.random() < 0.85 else numbers
     return Const(low, FP32), Const(high, FP32)
