@@ -37,7 +37,11 @@ def compile_rule(rule: Rule) -> str:
         one, other = [c for c in rule.lhs.children if isinstance(c, Term)]
         query.append(f"(!= {names[one]} {names[other]})")
     actions: list[str] = []
-    result = _build(rule.rhs, actions, {}, rule.number)
+    if rule.meets:
+        result = _query(rule.rhs, query, names)
+        query.append(f"(!= {root} {result})")
+    else:
+        result = _build(rule.rhs, actions, {}, rule.number)
     actions.append(f"(union {root} {result})")
     own = ruleset(rule)
     return f'(ruleset {own})\n(rule ({" ".join(query)})\n  ({" ".join(actions)})\n  :ruleset {own} :name "{rule.name}")'
@@ -163,7 +167,7 @@ def operations(p: Term) -> frozenset[str]:
 
 def made(rule: Rule) -> frozenset[str]:
     """Return the operations of the terms that a rule makes."""
-    return operations(rule.rhs) if isinstance(rule.rhs, Term) else frozenset()
+    return operations(rule.rhs) if isinstance(rule.rhs, Term) and not rule.meets else frozenset()
 
 
 def is_always(rule: Rule) -> bool:
@@ -174,7 +178,7 @@ def is_always(rule: Rule) -> bool:
 
 def mentioned(rule: Rule) -> frozenset[str]:
     """Return the operations of a rule."""
-    return operations(rule.lhs) | made(rule)
+    return operations(rule.lhs) | (operations(rule.rhs) if isinstance(rule.rhs, Term) else frozenset())
 
 
 @cache

@@ -12,7 +12,7 @@ from ..rules.folding import FOLDED_ALONE, FOLDED_SCALAR, converted
 from ..rules.terms import DTYPE_CODES
 from .encode import argument_codes
 from .region import Region
-from .steps import Number, neutral_rows, repeats, row_text, step_rows
+from .steps import Number, mirrored, neutral_rows, repeats, row_text, step_rows
 
 #: Operations that make a constant tile, and the operand that is the number.
 _CONSTANT = {"tile.full": -1, "tile.expands": 1}
@@ -27,7 +27,7 @@ def folded_rows(region: Region) -> list[str]:
     rows = dict(_constant_rows(region))
     steps = dict(step_rows(region))
     neutral = neutral_rows(region, [*rows.values(), *steps.values()])
-    return [*rows, *steps, *neutral, *["(repeats)"] * repeats(region)]
+    return [*rows, *steps, *neutral, *["(repeats)"] * repeats(region), *["(mirrored)"] * mirrored(region)]
 
 
 def _constant_rows(region: Region) -> Iterator[tuple[str, Number]]:

@@ -39,7 +39,8 @@ def literal_rows(region: Region, rules: Iterable[Rule]) -> list[str]:
         return []
     met: dict[tuple[Const, DType], set[str]] = {}
     for op in region.ops:
-        t = op.result.type
+        # What a comparison compares has the dtype that its number is for; the result is a mask.
+        t = op.operands[0].type if op.name == "tile.cmps" else op.result.type  # type: ignore[union-attr]
         if isinstance(t, TileType | ScalarType):
             for o in op.operands:
                 if _is_number(o):

@@ -116,6 +116,8 @@ class _Instance:
                 if v.kind == "rest":
                     self.codes[v] += 1
             self._term(self.rule.lhs)
+        if self.rule.meets:
+            self._term(self.rule.rhs)
         assert isinstance(root, Value)
         self._convert(root)
         return root

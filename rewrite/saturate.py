@@ -98,7 +98,7 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
 
 
 _CONTRACTED = frozenset({"contracted"})
-_FOLDING = frozenset({"repeats", *(name for name, table in COMPUTED.items() if table.folds)})
+_FOLDING = frozenset({"repeats", "mirrored", *(name for name, table in COMPUTED.items() if table.folds)})
 
 
 def _without(folded: list[str]) -> frozenset[str]:

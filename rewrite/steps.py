@@ -1,6 +1,7 @@
 """Rows for steps with literals: chains of one operation, and numbers that change nothing (``rules/identities.py``).
 
-Rows come from what a region contains, so that rules about such steps load for regions that have them.
+Rows come from what a region contains, so that rules about such steps load for regions that have them. Whether rules
+about repetitions and mirror images load is told here, too.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from ..ir.dtypes import DType
 from ..ir.program import Const, Op, Value
 from ..ir.types import TileType
 from ..rules.computed import COMPUTED
-from ..rules.identities import CHAINED_EXTREMES, CHAINED_INTEGERS, CHAINED_SHIFTS, NEUTRAL, chain_table
+from ..rules.identities import CHAINED_EXTREMES, CHAINED_FACTORS, CHAINED_INTEGERS, CHAINED_SHIFTS, NEUTRAL, chain_table
+from ..rules.mirrors import COMMUTATIVE, SCALARS
 from ..rules.terms import DTYPE_CODES, literal_codes, literal_value
 from .region import Region
 
@@ -20,6 +22,8 @@ from .region import Region
 Number = tuple[Const, DType]
 
 _CHAINED = {f"tile.{n}": n for n in (*CHAINED_EXTREMES, *CHAINED_INTEGERS, *CHAINED_SHIFTS)}
+#: Steps that are others of another number: which ones, and the table that gives the number.
+_OTHERWISE = {"tile.subs": ("adds", "minus"), "tile.divs": ("muls", "inverse")}
 #: Steps of a chain that are taken together.
 _LONGEST = 4
 
@@ -36,10 +40,11 @@ def step_rows(region: Region) -> Iterator[tuple[str, Number]]:
         known = [number]
         dtype: DType = op.result.type.dtype  # type: ignore[union-attr]
         for first in before[1] if before is not None and before[0] == name else ():
-            row, found = _row(chain_table(name), dtype, *_codes(first), *_codes(number))
-            if found is not None:
-                yield row, (found, dtype)
-                known.append(found)
+            for table in CHAINED_FACTORS if name == "muls" and dtype.is_float else (chain_table(name),):
+                row, found = _row(table, dtype, *_codes(first), *_codes(number))
+                if found is not None:
+                    yield row, (found, dtype)
+                    known.append(found)
         steps[op.result.name] = (name, tuple(known[:_LONGEST]))
 
 
@@ -56,17 +61,17 @@ def _codes(c: Const) -> tuple[int, int]:
 
 
 def _step(op: Op) -> tuple[str, Const] | None:
-    """Return the operation and the literal of a step that chains have, a difference as a sum."""
-    name = _CHAINED.get(op.name) or ("adds" if op.name == "tile.subs" else None)
-    if name is None or not isinstance(op.operands[0], Value) or not isinstance(op.result.type, TileType):
+    """Return the operation and the literal of a step that chains have; a difference is a sum, a quotient a product."""
+    name = _CHAINED.get(op.name) or _OTHERWISE.get(op.name, ("",))[0]
+    if not name or not isinstance(op.operands[0], Value) or not isinstance(op.result.type, TileType):
         return None
-    number = op.operands[1]
-    if not isinstance(number, Const) or (op.result.type.dtype.is_float and name not in CHAINED_EXTREMES):
+    number, dtype = op.operands[1], op.result.type.dtype
+    if not isinstance(number, Const) or (dtype.is_float and name not in (*CHAINED_EXTREMES, "muls")):
         return None
-    if op.name != "tile.subs":
+    if op.name not in _OTHERWISE:
         return name, number
-    less = COMPUTED["minus"].function(number, op.result.type.dtype)
-    return None if less is None else (name, less[0])
+    other = COMPUTED[_OTHERWISE[op.name][1]].function(number, dtype)
+    return None if other is None else (name, other[0])
 
 
 def neutral_rows(region: Region, made: Iterable[Number]) -> Iterator[str]:
@@ -108,6 +113,16 @@ def repeats(region: Region) -> bool:
                 return True
         made[op.result.name] = op.name
     return False
+
+
+#: Operations that another one may equal but for its operands' order, and those whose magnitude may.
+_EITHER = frozenset({*(f"tile.{n}" for n in (*COMMUTATIVE, "sub", "cmp")), *(f"scalar.{n}" for n in SCALARS)})
+
+
+def mirrored(region: Region) -> bool:
+    """Tell whether two operations may differ by the order of their operands only: there are two of a kind and dtype."""
+    met = [(op.name, op.result.type.dtype) for op in region.ops if op.name in _EITHER]  # type: ignore[union-attr]
+    return len(met) > len(set(met))
 
 
 def _name(o: object) -> str:

@@ -171,6 +171,7 @@ class _Lane:
         self.solver = self.z3.Solver()
         self.solver.set("rlimit", _STEPS)
         self.known: dict[Pattern, Any] = {}
+        self.read_as: dict[Pattern, DType] = {}
         self.literals = literals
         self.scalars = scalar_variables(rule.lhs)
 
@@ -261,6 +262,7 @@ class _Lane:
         """Return an operand that the operation reads as the dtype; literals become such numbers."""
         if isinstance(p, Var) and p not in self.known:
             self.known[p] = self._variable(p, dtype)
+            self.read_as[p] = dtype
         found = literal_value(*(int(a) for a in p.args))[0] if _is_literal(p) else self.value(p)  # type: ignore[arg-type,union-attr]
         if isinstance(found, int | float):
             if dtype is not FP32:
@@ -341,6 +343,8 @@ class _Lane:
         for c in p.children:
             if isinstance(c, Term) and c.op != LITERAL:
                 return self._dtype(c)
+            if c in self.read_as and c not in self.literals:
+                return self.read_as[c]
         dtypes = [v for v in self.codes if v.kind == "dtype" and v is not _FREE]
         typed = [c.args[1] for c in self.rule.when if c.relation == "typed" and c.args[0] in p.children]
         if typed:
@@ -400,14 +404,30 @@ class _Lane:
         if source is FP32 and dtype.is_int:
             return self._to_integer(p, dtype)
         if source.is_int and dtype.is_int:
+            if self._held(p):
+                return self._resized(self._operand(p.children[0], source), source, dtype)
             mode, saturation = (self.codes[a] if isinstance(a, Var) else a for a in p.args[3:5])
             return self._function(mode, saturation, dtype, source)(self._operand(p.children[0], source))
         raise Unproved(f"a cast of {source.name} to {dtype.name} has no expression here")
 
+    def _held(self, p: Term) -> bool:
+        """Tell whether the rule asks that a conversion's dtype holds what is converted."""
+        return any(c.relation == "fits" and c.args == (p.children[0], p.args[0]) for c in self.rule.when)
+
+    def _resized(self, value: Any, source: DType, dtype: DType) -> Any:
+        """Return an integer in another dtype that holds it."""
+
+        def extended(number: Any, of: DType, bits: int) -> Any:
+            return (self.z3.SignExt if of.signed else self.z3.ZeroExt)(bits - of.bits, number)
+
+        wide = max(source.bits, dtype.bits) + 1
+        made = self.z3.Extract(dtype.bits - 1, 0, extended(value, source, wide))
+        self.solver.add(extended(made, dtype, wide) == extended(value, source, wide))
+        return made
+
     def _to_float(self, p: Term, source: DType) -> Exact:
         value = self._operand(p.children[0], source)
-        held = any(c.relation == "fits" and c.args[0] == p.children[0] for c in self.rule.when)
-        if not held:
+        if not self._held(p):
             self._must(self.z3.And(value >= -_LARGEST, value <= _LARGEST), "the conversion to FP32 may round")
         return Exact(value)
 

@@ -55,23 +55,23 @@ class Computed:
 _LEAST = {FP32: 2.0**-126, BF16: 2.0**-126, FP16: 2.0**-14}
 
 
-def _held(value: float, dtype: DType) -> bool:
+def held(value: float, dtype: DType) -> bool:
     """Return whether a floating-point dtype holds a number exactly, as a normal number."""
     least = _LEAST.get(dtype)
     return least is not None and math.isfinite(value) and abs(value) >= least and nearest(value, dtype) == value
 
 
-def _power(value: int | float) -> int | None:
+def power(value: int | float) -> int | None:
     """Return k where the number is 2**k or -2**k."""
     mantissa, exponent = math.frexp(value) if value and math.isfinite(value) else (0.0, 0)
     return exponent - 1 if abs(mantissa) == 0.5 else None
 
 
 def _inverse(c: Const, dtype: DType) -> tuple[Const, ...] | None:
-    if not dtype.is_float or _power(c.value) is None:
+    if not dtype.is_float or power(c.value) is None:
         return None
     inverse = 1.0 / c.value
-    return (Const(inverse, FP32),) if _held(float(c.value), dtype) and _held(inverse, dtype) else None
+    return (Const(inverse, FP32),) if held(float(c.value), dtype) and held(inverse, dtype) else None
 
 
 def _minus(c: Const, dtype: DType) -> tuple[Const, ...] | None:
@@ -85,7 +85,7 @@ def _minus(c: Const, dtype: DType) -> tuple[Const, ...] | None:
 def _mask(c: Const, dtype: DType) -> tuple[Const, ...] | None:
     if dtype is not INT32 or not isinstance(c.value, int) or isinstance(c.value, bool):
         return None
-    k = _power(c.value)
+    k = power(c.value)
     if k is None or not 1 <= k <= 30 or c.value < 0:
         return None
     return Const(k, INDEX), Const(c.value - 1, INDEX)
@@ -113,26 +113,27 @@ def _whole(c: Const, dtype: DType) -> tuple[Const, ...] | None:
 
 
 def _halving(c: Const, dtype: DType) -> tuple[Const, ...] | None:
-    k = _power(c.value)
+    k = power(c.value)
     if dtype is not FP32 or k is None or c.value < 0 or not -22 <= k <= -1:
         return None
     return (Const(-k, INDEX),)
 
 
-def _product(a: Const, b: Const, dtype: DType) -> tuple[Const, ...] | None:
-    if not dtype.is_float or not (_held(float(a.value), dtype) and _held(float(b.value), dtype)):
+def product_of(a: Const, b: Const, dtype: DType) -> tuple[Const, ...] | None:
+    """Return the product of two numbers where a floating-point dtype holds all three exactly, as normal numbers."""
+    if not dtype.is_float or not (held(float(a.value), dtype) and held(float(b.value), dtype)):
         return None
     # Two significands of at most 24 bits: double precision holds the product exactly.
     product = float(a.value) * float(b.value)
-    return (Const(product, FP32),) if _held(product, dtype) else None
+    return (Const(product, FP32),) if held(product, dtype) else None
 
 
 def _shrunk(a: Const, b: Const, dtype: DType) -> tuple[Const, ...] | None:
     # Below the normal numbers x * 2**-k is rounded; what is left of it times b must stay far below 2**-25.
-    k = _power(a.value)
+    k = power(a.value)
     if dtype is not FP32 or k is None or not -64 <= k <= 0 or not abs(b.value) <= 2.0**64:
         return None
-    return _product(a, b, dtype)
+    return product_of(a, b, dtype)
 
 
 def _parted(a: Const, b: Const, dtype: DType) -> tuple[Const, ...] | None:
@@ -173,7 +174,7 @@ def _met(c: Const, dtype: DType) -> int | float:
 def _exactly(c: Const, *dtypes: DType) -> tuple[Const, ...] | None:
     if not math.isfinite(c.value) or not all(dtype_holds("has_arithmetic", (d,)) for d in dtypes):
         return None
-    return () if c.value == 0 or all(_held(float(c.value), d) for d in dtypes) else None
+    return () if c.value == 0 or all(held(float(c.value), d) for d in dtypes) else None
 
 
 def _bound(c: Const, *dtypes: DType) -> tuple[Const, ...] | None:
@@ -259,7 +260,7 @@ COMPUTED: dict[str, Computed] = {
     "low": Computed("2**k - 1 and k", 1, 1, _low, _ones),
     "whole": Computed("an integral number and it as an integer", 1, 1, _whole, _small),
     "halving": Computed("2**-k and k", 1, 1, _halving, _any_power(-22, 0)),
-    "product": Computed("two literals and their product, which is exact", 2, 1, _product, _two_short),
+    "product": Computed("two literals and their product, which is exact", 2, 1, product_of, _two_short),
     "shrunk": Computed("2**-k, a number, and their product", 2, 1, _shrunk, _shrunk_and_any),
     "parted": Computed("2**k, a number, and their quotient", 2, 1, _parted, _parted_and_any),
     "slope": Computed("a number above 0 and up to 1, in the dtype too", 1, 0, _slope, _fraction),

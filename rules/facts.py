@@ -50,11 +50,13 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
     "rooted": (("dtype",), "the target has one form of 1 / sqrt(x) on the dtype, as good as the two instructions"),
     "is_float": (("dtype",), "a floating-point dtype"),
     "has_arithmetic": (("dtype",), "a floating-point dtype that instructions compute in"),
+    "is_compared": (("dtype",), "a dtype that comparisons take"),
     "is_integer": (("dtype",), "an integer dtype"),
     "is_signed": (("dtype",), "a signed integer dtype of whole bytes"),
     "is_unsigned": (("dtype",), "an unsigned integer dtype of whole bytes"),
     "is_size": (("dtype",), "the dtype of sizes and offsets"),
     "repeats": ((), "some operation follows itself, or has equal operands: what rules about that load for"),
+    "mirrored": ((), "two operations may differ by the order of their operands only: what rules about that load for"),
     "lacks_extrema": ((), "the target has no maximum and minimum of float scalars"),
     **{
         f"{word}_of{more}": (
@@ -70,7 +72,7 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
 
 #: Facts that providers read off the program or the target, which no type and no value tells again.
 GIVEN = frozenset(
-    {"lacks_extrema", "repeats", *(f"{word}_of{more}" for word in ("max", "min") for more in ("", "_and"))}
+    {"lacks_extrema", "mirrored", "repeats", *(f"{word}_of{more}" for word in ("max", "min") for more in ("", "_and"))}
 )
 
 #: Facts that the forward analysis gives.
@@ -200,6 +202,11 @@ def has_arithmetic(dtype: Var) -> Condition:
     return Condition("has_arithmetic", (dtype,))
 
 
+def is_compared(dtype: Var) -> Condition:
+    """A dtype that comparisons take: no FP8, no FP4, no masks."""
+    return Condition("is_compared", (dtype,))
+
+
 def is_integer(dtype: Var) -> Condition:
     """An integer dtype."""
     return Condition("is_integer", (dtype,))
@@ -227,6 +234,8 @@ def dtype_holds(relation: str, dtypes: tuple[DType, ...]) -> bool:
             return dtypes[0].is_float
         case "has_arithmetic":
             return dtypes[0].is_float and not dtypes[0].is_coded
+        case "is_compared":
+            return dtypes[0].is_numeric and not dtypes[0].is_coded and dtypes[0].kind != "bool"
         case "rooted":
             return dtypes[0].name in ROOTED
         case "is_integer":
@@ -256,7 +265,8 @@ def infinity_kept(dtype: DType, saturation: int) -> bool:
 def dtype_rows() -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yield every row of the fixed dtype tables as (relation, codes)."""
     numeric = [(i, d) for i, d in enumerate(CODE_DTYPES) if d.is_numeric]
-    for relation in ("is_float", "has_arithmetic", "is_integer", "is_signed", "is_unsigned", "is_size"):
+    kinds = ("is_float", "has_arithmetic", "is_compared", "is_integer", "is_signed", "is_unsigned", "is_size")
+    for relation in kinds:
         yield from ((relation, (i,)) for i, d in numeric if dtype_holds(relation, (d,)))
     for i, a in numeric:
         yield from (("narrows", (i, j)) for j, b in numeric if dtype_holds("narrows", (a, b)))

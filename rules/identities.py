@@ -12,8 +12,8 @@ from ..ir import lazy_numpy as np
 from ..ir.dtypes import FP32, INDEX, DType
 from ..ir.program import Const
 from .arithmetic import d, op
-from .computed import Computed, computed, declare
-from .facts import is_integer, one_zero, ordered
+from .computed import Computed, computed, declare, power, product_of
+from .facts import is_index, is_integer, one_zero, ordered
 from .folding import operated, two_numbers
 from .rule import Condition, rule, values
 from .select import m, sel
@@ -24,6 +24,8 @@ from .select import m, sel
 CHAINED_EXTREMES = ("maximums", "minimums")
 CHAINED_INTEGERS = ("adds", "muls", "ands", "ors", "xors")
 CHAINED_SHIFTS = ("shls", "shrs")
+#: Tables of factors of floats of which two in a row are one: of any tile, and of one that holds small integers.
+CHAINED_FACTORS = ("scaled", "scaled_index")
 #: Tables of numbers that change nothing.
 NEUTRAL = ("one", "adds_nothing", "plus_zero")
 
@@ -39,6 +41,40 @@ def _shifted(a: Const, b: Const, dtype: DType) -> tuple[Const, ...] | None:
         return None
     total = int(a.value) + int(b.value)
     return (Const(total, INDEX),) if total < dtype.bits else None
+
+
+def _scaled(a: Const, b: Const, dtype: DType) -> tuple[Const, ...] | None:
+    """Return the product of two factors that together round what one does: of which one only can, or two halves.
+
+    A power of two that does not shrink is exact until it overflows, which what follows cannot take back. After a whole
+    number it is, too: what that leaves below the normal numbers is a multiple of the least one, not rounded. Half of
+    an odd multiple of the least number rounds to an even one, so that half of that is exact, and nearest to a quarter.
+    """
+    product = product_of(a, b, dtype)
+    if product is None or abs(a.value) == abs(b.value) == 0.5:
+        return product
+    if min(abs(a.value), abs(b.value)) < 1:
+        return None
+    second = power(b.value) is not None and a.value == int(a.value)
+    return product if power(a.value) is not None or second else None
+
+
+def _scaled_index(a: Const, b: Const, dtype: DType) -> tuple[Const, ...] | None:
+    """Return the product of a power of two by which no small integer becomes inexact, and any number."""
+    shrinks = power(a.value) is not None and 2**-64 <= abs(a.value) <= 1
+    return product_of(a, b, dtype) if dtype is FP32 and shrinks else None
+
+
+def _factors(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+    k, number = int(rng.integers(0, 7)), float(rng.integers(-60, 60)) / float(rng.choice([1.0, 1.0, 8.0]))
+    if rng.random() < 0.2:
+        k, number = -1, 0.5
+    drawn = [Const(float(rng.choice([-1.0, 1.0])) * 2.0**k, FP32), Const(number, FP32)]
+    return (drawn[0], drawn[1]) if rng.random() < 0.5 else (drawn[1], drawn[0])
+
+
+def _shrinking(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+    return Const(2.0 ** -int(rng.integers(0, 30)), FP32), Const(float(rng.integers(-600, 600)) / 8, FP32)
 
 
 def _amounts(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
@@ -75,6 +111,13 @@ declare(
         "added_shifts": Computed(
             "two amounts of a shift and their sum, less than the width", 2, 1, _shifted, _amounts, folds=True
         ),
+        "scaled": Computed(
+            "two factors, one a power of two and none below 1, or two halves, and their product", 2, 1, _scaled,
+            _factors, folds=True,
+        ),
+        "scaled_index": Computed(
+            "2**-k, a number, and their product, of FP32", 2, 1, _scaled_index, _shrinking, folds=True
+        ),
         "one": Computed("the number 1", 1, 0, _one, _near_one, folds=True),
         "adds_nothing": Computed("-0 for floats, 0 for integers", 1, 0, _adds_nothing, _near_one, folds=True),
         "plus_zero": Computed("+0, for floats", 1, 0, _plus_zero, _near_one, folds=True),
@@ -97,6 +140,18 @@ def _chains() -> None:
             )  # fmt: skip
 
 
+def _factor_chains() -> None:
+    for table, when, reason in (
+        ("scaled", [], "a factor that is a power of two and does not shrink is exact, and half of a half rounds once"),
+        ("scaled_index", [is_index(x)], "a power of two times a small integer is exact: only the second factor rounds"),
+    ):
+        lhs, rhs = op("muls", op("muls", x, c1), c2), op("muls", x, r)
+        rule(
+            f"chain.muls.{table.replace('_', '-')}", lhs=lhs, rhs=rhs,
+            when=[*when, computed(table, c1, c2, dtype=d, gives=(r,))], contract="exact", reason=reason,
+        )  # fmt: skip
+
+
 def _neutral() -> None:
     one, nothing = computed("one", c, dtype=d), computed("adds_nothing", c, dtype=d)
     reason = "the number itself, NaN and zeros of both signs included"
@@ -115,6 +170,7 @@ def _neutral() -> None:
 
 
 _chains()
+_factor_chains()
 _neutral()
 
 

@@ -8,9 +8,11 @@ from . import activations, clamps, exponentials, folding, identities, lines, nar
 
 from .recipes import sincos  # isort: split
 
-from . import scalars
+from . import scalars  # isort: split
+
+from . import compares, mirrors, signs
 
 __all__ = [
-    "activations", "arithmetic", "casts", "clamps", "exponentials", "folding", "fusion", "identities", "integers",
-    "lines", "narrow", "scalars", "select", "shapes", "sincos",
+    "activations", "arithmetic", "casts", "clamps", "compares", "exponentials", "folding", "fusion", "identities",
+    "integers", "lines", "mirrors", "narrow", "scalars", "select", "shapes", "signs", "sincos",
 ]  # fmt: skip

@@ -131,6 +131,7 @@ class Rule:
     number: int
     bound: Bound | None = None
     apart: bool = False
+    meets: bool = False
     file: str = ""
 
     @property
@@ -160,6 +161,7 @@ def rule(
     phase: Phase = "normalise",
     bound: Bound | None = None,
     apart: bool = False,
+    meets: bool = False,
 ) -> Rule:
     """Declare a rule; raises ``ValueError`` for a repeated name or an unbound variable on the right."""
     if (contract == "bounded") != (bound is not None):
@@ -171,7 +173,7 @@ def rule(
     if loose:
         raise ValueError(f"rule {name}: {', '.join(loose)} not bound on the left")
     file = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
-    made = Rule(name, lhs, rhs, tuple(when), contract, reason, phase, len(RULES) + 1, bound, apart, file)
+    made = Rule(name, lhs, rhs, tuple(when), contract, reason, phase, len(RULES) + 1, bound, apart, meets, file)
     RULES[name] = made
     return made
 

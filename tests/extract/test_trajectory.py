@@ -199,11 +199,18 @@ def test_programs_that_are_not_equal_are_said_to_differ() -> None:
 
 
 def test_equal_programs_that_no_rule_relates_are_not_called_different() -> None:
-    a = kernel("y = pl.maximum(t, pl.minimum(t, 1.0))")
-    b = kernel("y = pl.maximum(pl.minimum(t, 1.0), t)")
+    a = kernel("y = pl.maximum(pl.maximum(t, pl.exp(t)), pl.neg(t))")
+    b = kernel("y = pl.maximum(t, pl.maximum(pl.exp(t), pl.neg(t)))")
     found = trajectory(a, b, "a5", samples=2)
     assert not found.reached
     assert "finds no difference" in found.missing[1]
+
+
+def test_a_step_may_exchange_operands_where_both_orders_stand() -> None:
+    a = kernel("y = pl.maximum(t, pl.minimum(t, 1.0))")
+    b = kernel("y = pl.maximum(pl.minimum(t, 1.0), t)")
+    found = trajectory(a, b, "a5", samples=2)
+    assert found.reached and [s.name for s in found.steps] == ["mirror.maximum"]
 
 
 def test_a_looser_contract_may_be_needed() -> None:
