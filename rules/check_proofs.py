@@ -416,13 +416,10 @@ class _Lane:
 
     def _resized(self, value: Any, source: DType, dtype: DType) -> Any:
         """Return an integer in another dtype that holds it."""
-
-        def extended(number: Any, of: DType, bits: int) -> Any:
-            return (self.z3.SignExt if of.signed else self.z3.ZeroExt)(bits - of.bits, number)
-
         wide = max(source.bits, dtype.bits) + 1
-        made = self.z3.Extract(dtype.bits - 1, 0, extended(value, source, wide))
-        self.solver.add(extended(made, dtype, wide) == extended(value, source, wide))
+        number = Words(self.z3, source).extended(value, wide)
+        made = self.z3.Extract(dtype.bits - 1, 0, number)
+        self.solver.add(Words(self.z3, dtype).extended(made, wide) == number)
         return made
 
     def _to_float(self, p: Term, source: DType) -> Exact:

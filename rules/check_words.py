@@ -38,6 +38,10 @@ class Words:
     def less(self, a: Any, b: Any) -> Any:
         return a < b if self.dtype.signed else self.z3.ULT(a, b)
 
+    def extended(self, a: Any, bits: int) -> Any:
+        """Return the same number in more bits."""
+        return (self.z3.SignExt if self.dtype.signed else self.z3.ZeroExt)(bits - self.dtype.bits, a)
+
     def larger(self, a: Any, b: Any) -> Any:
         return self.z3.If(self.less(a, b), b, a)
 

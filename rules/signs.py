@@ -10,9 +10,10 @@ from __future__ import annotations
 from .arithmetic import d, op, rest, sh
 from .computed import computed
 from .facts import is_float, is_integer
-from .rule import Condition, Pattern, Term, rule, values
+from .rule import Condition, Pattern, Term, rule, shapes, values
 
 (x, y, v, c, r) = values("x y v c r")
+(sv,) = shapes("sv")
 _SIGN = "a sign of one operand is the result's; rounding to nearest is symmetric{}"
 
 
@@ -34,11 +35,23 @@ def _factors() -> None:
                 f"neg.{name}.{place}", lhs=made(left, right), rhs=_neg(made(x, y)), when=when,
                 contract="exact", reason=_SIGN.format(more),
             )  # fmt: skip
+
+
+def _vectors() -> None:
+    """The like with one operand that has a value per row or column."""
+    negated = Term("tile.neg", (d, sv), (v,))
     for side in ("row", "col"):
-        rule(
-            f"neg.{side}-mul", lhs=op(f"{side}_expand_mul", _neg(x), v), rhs=_neg(op(f"{side}_expand_mul", x, v)),
-            contract="exact", reason=_SIGN.format(" and integers wrap alike"),
-        )  # fmt: skip
+        product, total, difference = (f"{side}_expand_{name}" for name in ("mul", "add", "sub"))
+        for place, left, right in (("first", _neg(x), v), ("second", x, negated)):
+            rule(
+                f"neg.{side}-mul.{place}", lhs=op(product, left, right), rhs=_neg(op(product, x, v)),
+                contract="exact", reason=_SIGN.format(" and integers wrap alike"),
+            )  # fmt: skip
+        for one, other in ((total, difference), (difference, total)):
+            rule(
+                f"{one.replace('_expand_', '-')}.neg", lhs=op(one, x, negated), rhs=op(other, x, v),
+                contract="exact", reason="a difference is the sum with the negation, for zeros too",
+            )  # fmt: skip
 
 
 def _quotients() -> None:
@@ -55,6 +68,7 @@ def _quotients() -> None:
 
 
 _factors()
+_vectors()
 _quotients()
 
 rule(

@@ -85,12 +85,20 @@ def test_signs_of_floats(last: str, want: list[str], arch: str) -> None:
     assert left("FP32", "n = pl.tile.neg(a)", f"r = {last}", arch=arch) == want
 
 
-def test_signs_of_factors_per_row() -> None:
-    made = left(
-        "FP32", "tmp = pl.tile.create([4, 64], pl.FP32)", "v = pl.tile.row_max(b, tmp)", "n = pl.tile.neg(a)",
-        "r = pl.tile.add(b, pl.tile.row_expand_mul(n, v))",
-    )  # fmt: skip
-    assert made == ["create", "row_max", "row_expand_mul", "sub"]
+@pytest.mark.parametrize(
+    ("last", "want"),
+    [
+        ("pl.tile.add(b, pl.tile.row_expand_mul(n, v))", ["row_expand_mul", "sub"]),
+        ("pl.tile.sub(b, pl.tile.row_expand_mul(a, w))", ["row_expand_mul", "add"]),
+        ("pl.tile.row_expand_mul(n, w)", ["row_expand_mul"]),
+        ("pl.tile.row_expand_add(a, w)", ["row_expand_sub"]),
+        ("pl.tile.row_expand_sub(a, w)", ["row_expand_add"]),
+    ],
+)
+def test_signs_of_what_has_a_value_per_row(last: str, want: list[str]) -> None:
+    vector = "tmp = pl.tile.create([4, 64], pl.FP32)", "v = pl.tile.row_max(b, tmp)"
+    made = left("FP32", *vector, "n = pl.tile.neg(a)", "w = pl.tile.neg(v)", f"r = {last}")
+    assert made == ["create", "row_max", *want]
 
 
 def test_signs_of_integers() -> None:
