@@ -116,7 +116,7 @@ def between_values(
     made_here = {op.result.name for op in region.ops}
     rooted = replace(region, roots=region.roots | ({first, second} & made_here))
     result = asked.graph(rooted, Knowledge(f))
-    made = way(0, result, asked.target, False)
+    made = way(0, result, asked.target, asked.contract, False)
     made.counted = (first,)
     written = made.prover.forms.written()
     goal = written[second]
@@ -144,7 +144,7 @@ def _way(number: int, joined: Joined, knowledge: Knowledge, asked: _Asked, found
     region = joined.region()
     result = asked.graph(region, knowledge)
     graph = result.graph
-    made = way(number, result, asked.target, False)
+    made = way(number, result, asked.target, asked.contract, False)
     forms = made.prover.forms
     written = forms.written()
     made.now = {a.name: written[a.name] for a, _ in joined.pairs}

@@ -75,8 +75,10 @@ class Step:
 class Deriver:
     """Derivations in one region."""
 
-    def __init__(self, result: RegionResult, target: Target | None) -> None:
+    def __init__(self, result: RegionResult, target: Target | None, contract: str = "contracted") -> None:
+        """``contract``: what the e-graph was made under; rules that it does not admit explain nothing."""
         self.result = result
+        self._contracted = contract == "contracted"
         self.graph: Graph = result.graph
         self.target = target
         self._hidden: frozenset[int] = frozenset()
@@ -133,6 +135,8 @@ class Deriver:
 
     def _steps(self, c: int, node: Node, goal: Node) -> Iterator[tuple[Step, Node | None]]:
         for rule in _BY_OP.get(node.decl.name, ()) if node.decl is not None else ():
+            if not self._admits(rule):
+                continue
             # The first phase is over before the second one begins, so it never sees what that makes; and what
             # the second makes is final, unless one of its own rules made the goal of it.
             early = rule.phase == "normalise"
@@ -149,6 +153,8 @@ class Deriver:
         Bindings give classes and codes by variable name, and by pattern the node that it met on either side.
         ``backwards``: from the rule's right side to its left.
         """
+        if not self._admits(rule):
+            return
         self._hidden = frozenset()
         near, far = (rule.rhs, rule.lhs) if backwards else (rule.lhs, rule.rhs)
         starts = [{near.name: c}] if isinstance(near, Var) else self._match_node(near, node, {})
@@ -162,6 +168,9 @@ class Deriver:
                 facts = self._holds(rule, full)
                 if facts is not None:
                     yield Step(rule, facts), full
+
+    def _admits(self, rule: Rule) -> bool:
+        return self._contracted or rule.contract != "contracted"
 
     def _others(self, c: int, node: Node) -> list[Node]:
         return [n for n in self.graph.classes[c] if n is not node and n.kind == OPERATION and self._seen(n)]

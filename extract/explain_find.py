@@ -40,7 +40,7 @@ class _Finder:
         self.most = most
         self.function: Function = (lowered.expanded or lowered.source).function(report.name)
         self.describer = Describer(self.function, lowered.target)
-        self.derivers = [Deriver(r, lowered.target) for r in report.regions]
+        self.derivers = [Deriver(r, lowered.target, lowered.contract) for r in report.regions]
         self.users: dict[int, dict[int, list[int]]] = {}
         self.emitted = {i.op.results[0].name for i in report.instructions if i.op.results}
         self.place = {

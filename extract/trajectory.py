@@ -151,12 +151,12 @@ def written_totals(region: Region, classes: Sequence[int], graph: Graph, pricer:
     return plain(region, values, pricer, keys=False).totals
 
 
-def way(number: int, result: RegionResult, target: Target | None, both_ways: bool) -> Way:
+def way(number: int, result: RegionResult, target: Target | None, contract: str, both_ways: bool) -> Way:
     """Return a region with its written results as the present state and no goal yet."""
     forms = Forms(result.region, result.graph)
     written = forms.written()
     now = {name: written[name] for name in _roots(result) if name in written}
-    return Way(number, result, Prover(forms, Deriver(result, target), both_ways=both_ways), now)
+    return Way(number, result, Prover(forms, Deriver(result, target, contract), both_ways=both_ways), now)
 
 
 def derivation(lowered: Lowered, *, samples: int = 0) -> Trajectory:
@@ -173,7 +173,7 @@ def derivation(lowered: Lowered, *, samples: int = 0) -> Trajectory:
             if result.graph.size > MOST_NODES:
                 found.missing.append(f"{report.name}, region {number + 1}: {result.graph.size} nodes are too many")
                 continue
-            made = _chosen_way(number, result, pricer)
+            made = _chosen_way(number, result, pricer, lowered.contract)
             lost = [n for n in _roots(result) if n not in made.now]
             found.missing += [f"{report.name}, {n}: the plain lowering was taken, without a search" for n in lost]
             ways.append(made)
@@ -183,9 +183,9 @@ def derivation(lowered: Lowered, *, samples: int = 0) -> Trajectory:
     return found
 
 
-def _chosen_way(number: int, result: RegionResult, pricer: Pricer) -> Way:
+def _chosen_way(number: int, result: RegionResult, pricer: Pricer, contract: str) -> Way:
     """Return a region on the way to what its solution chooses."""
-    made, graph = way(number, result, pricer.target, False), result.graph
+    made, graph = way(number, result, pricer.target, contract, False), result.graph
     made.written = written_totals(result.region, [*graph.leaf_class, *graph.op_class], graph, pricer)
     picked = made.prover.forms.picked(result.solution.picks)
     classes = {op.result.name: c for op, c in zip(result.region.ops, graph.op_class)}

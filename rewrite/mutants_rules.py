@@ -33,6 +33,8 @@ _SPELLING: dict[str, str | tuple[str, ...]] = {
     "relu.maximums.positive": "ordered",
     # The rectifier's meaning is that maximum; documents leave open whether its instruction is for NaN and -0.
     "relu.maximums": ("is_float", "ordered", "one_zero"),
+    # The meaning wraps where the least integer is divided by -1; documents do not say what instructions do.
+    "divs.neg": "is_float",
     # Integers divide and wrap in both forms alike; the rules are for floats since nothing else needs them.
     **{f"scalar.{name}": "is_float" for name in ("div.full", "div.expands", "sub.full-first", "sub.expands-first")},
     # Floats that FP32 holds keep their order too; the rule is for integers only since nothing else needs it.
@@ -130,7 +132,7 @@ def _right_sides(rule: Rule) -> Iterator[Mutant]:
     changed_by = _first_changed if rule.bound is None else _every_changed
     for what, change in _TERM_CHANGES.items():
         wrong = changed_by(rhs, change)
-        if wrong is not None:
+        if wrong is not None and wrong != rule.lhs:
             yield _mutant(rule, f"{what} on the right", rhs=wrong)
 
 

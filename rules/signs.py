@@ -10,7 +10,7 @@ from __future__ import annotations
 from .arithmetic import d, op, rest, sh
 from .computed import computed
 from .facts import is_float, is_integer
-from .rule import Condition, Pattern, Term, rule, shapes, values
+from .rule import Pattern, Term, rule, shapes, values
 
 (x, y, v, c, r) = values("x y v c r")
 (sv,) = shapes("sv")
@@ -55,16 +55,12 @@ def _vectors() -> None:
 
 
 def _quotients() -> None:
-    """By a number, and of a number: its sign takes the other one in."""
-    minus: list[Condition] = [is_float(d), computed("minus", c, dtype=d, gives=(r,))]
-    for name in ("divs", "rdivs"):
+    """By a number, and of a number: its sign takes the other one in. Integers have no quotient of a number."""
+    minus = computed("minus", c, dtype=d, gives=(r,))
+    for name, when in (("divs", [is_float(d), minus]), ("rdivs", [minus])):
         reason = "the sign moves into the literal; rounding to nearest is symmetric"
-        rule(
-            f"neg.{name}", lhs=op(name, _neg(x), c), rhs=op(name, x, r), when=minus, contract="exact", reason=reason
-        )
-        rule(
-            f"{name}.neg", lhs=_neg(op(name, x, c)), rhs=op(name, x, r), when=minus, contract="exact", reason=reason
-        )
+        rule(f"neg.{name}", lhs=op(name, _neg(x), c), rhs=op(name, x, r), when=when, contract="exact", reason=reason)
+        rule(f"{name}.neg", lhs=_neg(op(name, x, c)), rhs=op(name, x, r), when=when, contract="exact", reason=reason)
 
 
 _factors()
