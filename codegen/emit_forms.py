@@ -39,7 +39,8 @@ class Form:
 
     ``rows`` and ``used``: extent of the view in elements; ``cols``: physical columns, set by the plan;
     ``column``: an ``[M, 1]`` tile kept as one line; ``mask``: a packed predicate, eight elements a byte.
-    ``config`` holds an explicit (blayout, slayout, fractal), for tiles that are not plain.
+    ``config`` holds an explicit (blayout, slayout, fractal), for tiles that are not plain. ``halved``: rows of packed
+    pairs may end in the middle of a block.
     """
 
     dtype: DType
@@ -51,12 +52,14 @@ class Form:
     config: tuple[str, str, int] | None = None
     pad: int = 0
     cols: int = 0
+    halved: bool = False
 
     def copy(self) -> Form:
         """Return a form of its own."""
         return Form(
-            self.dtype, self.rows, self.used, self.column, self.mask, self.space, self.config, self.pad, self.cols
-        )
+            self.dtype, self.rows, self.used, self.column, self.mask, self.space, self.config, self.pad, self.cols,
+            self.halved,
+        )  # fmt: skip
 
     def unpadded(self) -> Form:
         """Return the form without a pad value, itself when it has none."""
@@ -77,7 +80,7 @@ class Form:
     @property
     def unit(self) -> int:
         """Elements that fill the smallest row."""
-        return BLOCK_BYTES * 8 // max(self.dtype.bits, 8)
+        return BLOCK_BYTES * 8 // (max(self.dtype.bits, 8) if self.halved else self.dtype.bits)
 
     @property
     def line(self) -> bool:
@@ -234,7 +237,7 @@ class Plan:
         tiles = _tile_operands(s)
         self._check_masks(s, tiles)
         for r in s.results:
-            self._enter(r, s.span, self._result_form(s, tiles))
+            self._enter(r, s.span, self._result_form(s, r, tiles))
         results = [r.name for r in s.results]
         if s.name in _OWN_SHAPE:
             return
@@ -249,8 +252,13 @@ class Plan:
     def _masks(self, tiles: list[str]) -> list[bool]:
         return [known is not None and known.mask for known in map(self.forms.get, tiles)]
 
-    def _result_form(self, s: Op, tiles: list[str]) -> Form | None:
-        """Return the form of a result that is a mask, ``None`` of others: their types tell it."""
+    def _result_form(self, s: Op, result: Value, tiles: list[str]) -> Form | None:
+        """Return the form of a result that its type does not tell: a mask, or codes without gaps; ``None`` of others."""
+        if s.name == "tile.tquant_mx_raw" and isinstance(result.type, TileType):
+            # The assembler wants rows as long as the source's, which may have no gaps (v0.60 verifier).
+            form = form_of(result.type, s.span)
+            form.halved = True
+            return form
         first = self.forms.get(tiles[0]) if tiles else None
         if first is None:
             return None

@@ -17,10 +17,11 @@ from ..ir.ops.gather import PATTERNS
 from ..ir.ops.select import COMPARISONS
 from ..ir.program import Op, Operand
 from ..ir.types import TensorType, TileType
-from .emit_columns import by_rows
+from .emit_columns import by_rows, is_column
 from .emit_forms import Form
-from .emit_memory import partition, tensor_of
+from .emit_memory import partition, signless, tensor_of
 from .emit_scalars import scalar_operand
+from .emit_scopes import Extent
 from .emit_special import over
 from .emit_state import State, TileRef
 from .pto import arith
@@ -88,7 +89,7 @@ def gather_compare(state: State, s: Op) -> None:
     source = by_rows(state, state.tile(s.operands[0]))
     value = scalar_operand(state, s.operands[1], source.form.dtype)
     tmp = state.rows(state.tile(s.operands[2]))
-    found, count = (state.rows(state.new(r)) for r in s.results)
+    found, count = (signless(state, state.new(r)) for r in s.results)
     properties: dict[str, Attribute] = {
         "cmpMode": word("cmp", COMPARISONS[s.attrs.get("cmp_mode", 0)]),
         "offset": IntegerAttr(s.attrs.get("offset", 0), i32),
@@ -99,10 +100,23 @@ def gather_compare(state: State, s: Op) -> None:
 
 def scatter(state: State, s: Op) -> None:
     """``tile.scatter``: by position, over the target or a copy of it."""
-    source, index = (state.compact(state.turned(state.tile(o))) for o in s.operands[1:3])
-    dense(state, s.operands[0], "the target")
+    given = [state.tile(o) for o in s.operands[1:3]]
+    target = dense(state, s.operands[0], "the target")
+    # A column is one line, which must not be longer than the target's rows; else it is spread over rows.
+    lines = not all(is_column(ref) for ref in given) or _at_most(given[0].valid[1], target.valid[1])
+    source, index = (state.compact(state.turned(ref) if lines else by_rows(state, ref)) for ref in given)
+    if not all(map(_at_most, source.valid, target.valid)):
+        state.fail(
+            f"a {s.operands[1].type} cannot be scattered into a {s.operands[0].type} in assembly",  # type: ignore[union-attr]
+            "pto.tscatter takes sources that are no larger than the target along either axis (assembler v0.60)",
+            "reshape both to fit, or scatter the source in parts",
+        )
     result = over(state, s, 0)
     state.b.op("pto.tscatter", [state.rows(source), state.rows(result), state.rows(index)])
+
+
+def _at_most(extent: Extent, limit: Extent) -> bool:
+    return not isinstance(extent, int) or not isinstance(limit, int) or extent <= limit
 
 
 def scatter_mask(state: State, s: Op) -> None:
@@ -113,9 +127,10 @@ def scatter_mask(state: State, s: Op) -> None:
 
 def side_by_side(state: State, s: Op) -> None:
     """``tile.concat_idx``: rows of which only so many bytes count."""
-    sources = [by_rows(state, state.tile(o)).value for o in s.operands[:2]]
+    # The bits are only moved, so that the signed names do.
+    sources = [signless(state, by_rows(state, state.tile(o))) for o in s.operands[:2]]
     lengths = [_spread(state, state.tile(o)) for o in s.operands[2:4]]
-    state.b.dps("tconcatidx", [*sources, *lengths], [state.rows(state.new(s.result))])
+    state.b.dps("tconcatidx", [*sources, *lengths], [signless(state, state.new(s.result))])
 
 
 def _spread(state: State, ref: TileRef) -> SSAValue:

@@ -8,9 +8,9 @@ from typing import cast
 
 from xdsl.ir import Attribute, SSAValue
 
-from ..ir.dtypes import DTYPES, FP4, FP8E4M3FN, FP32, DType
+from ..ir.dtypes import DTYPES, FP4, FP8E4M3FN, FP16, FP32, DType
 from ..ir.program import Block, Op, Operand, walk
-from ..ir.types import TileType
+from ..ir.types import BLOCK_BYTES, TileType
 from . import emit_lines, emit_memory, emit_views
 from .emit_columns import is_column, line_with, one_number
 from .emit_forms import Form
@@ -33,13 +33,20 @@ def quantise_blocks(state: State, s: Op) -> None:
     data, exponents = (state.new(r) for r in s.results)
     if axis == 0 and exponents.form.cols != source.form.cols:
         state.fail("the exponents do not have the source's physical columns", "assembler v0.60 wants them equal")
+    dtype: DType = s.attrs.get("dtype", FP8E4M3FN)
+    if axis == 0 and dtype is FP4 and source.form.dtype is FP16 and source.form.cols * dtype.bits % (8 * BLOCK_BYTES):
+        state.fail(f"rows of {source.form.used} FP16 values cannot be quantised to FP4 along axis 0 in assembly",
+                   "pto.tquant.mx takes them where the packed rows fill whole 32-byte blocks (assembler v0.60)",
+                   "pad them to a multiple of 64 columns (pl.tile.fillpad_expand), or quantise BF16")  # fmt: skip
     groups = exponents.form.rows * exponents.form.used
-    least = (0, _scale_room(source, groups)) if axis == 1 else (0, 0)
+    least = (0, _scale_room(source, groups)) if axis == 1 else (source.form.cols,) * 2
+    one, other = s.operands[1:3]
+    # The instruction writes both, so that one tile cannot be the two.
+    given = (one, None if getattr(other, "name", None) == getattr(one, "name", "") else other)
     workspaces = [
         _workspace(state, o, replace(exponents.form, dtype=source.form.dtype, cols=0), room)
-        for o, room in zip(s.operands[1:3], least)
+        for o, room in zip(given, least)
     ]
-    dtype: DType = s.attrs.get("dtype", FP8E4M3FN)
     attrs: dict[str, Attribute] = {
         "quant_type": word("quant_type", _QUANT_TYPES[dtype]),
         "grpAxis": word("mx_group_axis", f"axis{axis}"),

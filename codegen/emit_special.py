@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerAttr, i32
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
-from ..ir.dtypes import INT32, UINT16
+from ..ir.dtypes import INT32, UINT16, UINT32
 from ..ir.op import OPS
-from ..ir.program import Const, Op
+from ..ir.program import Const, Op, Operand
 from ..ir.types import TileType
 from .emit_columns import by_rows, is_column, line_with, one_number
+from .emit_forms import Form
 from .emit_memory import signless
 from .emit_scalars import constant, scalar_operand
 from .emit_scopes import Extent
@@ -82,7 +83,7 @@ def assemble(state: State, s: Op) -> None:
     row, col = offsets if len(offsets) == 2 else (0, *offsets)
     if target.form.column:
         row, col = 0, row
-    check_start(state, target.form, col)
+    check_start(state, target.form, row, col)
     whole = state.anchored(state.turned(over(state, s, 0)))
     state.tiles[s.result.name] = whole
     packing = source.form.dtype.values_per_byte
@@ -133,14 +134,53 @@ def randomise(state: State, s: Op) -> None:
 def histogram(state: State, s: Op) -> None:
     """``tile.histogram``."""
     source, index = (state.tile(o) for o in s.operands)
+    byte: int = s.attrs["byte"]
+    if source.form.dtype is UINT16:
+        filters = _filter_column(state, source, index, s.operands[1])
+    elif byte == UINT32.bytes - 1:
+        filters = state.upright(index) if index.form.column else state.rows(index)
+    else:
+        filters = _filter_rows(state, source, index, UINT32.bytes - 1 - byte, s.operands[1])
+    attrs: dict[str, Attribute] = {"byte": IntegerAttr(byte, i32)}
+    state.b.dps("thistogram", [by_rows(state, source).value, filters], [state.rows(state.new(s.result))], attrs)
+
+
+def _filter_column(state: State, source: TileRef, index: TileRef, given: Operand) -> SSAValue:
+    """Return the filter bytes of 16-bit elements: a column as long as the source has rows."""
     rows = source.form.used if is_column(source) else source.form.rows
-    if source.form.dtype is UINT16 and index.form.column and index.form.cols != rows:
+    valid = source.valid[1] if is_column(source) else source.valid[0]
+    if not index.form.column or index.form.used != rows or index.valid[1] != valid:
+        state.fail(f"the filter bytes of a histogram of {rows} rows cannot be a {_type_text(given)} in assembly",
+                   "pto.thistogram takes them as a column of the source's rows (assembler v0.60)",
+                   f"give a [{rows}, 1] tile, and the rows that the source has valid")  # fmt: skip
+    if index.form.cols != rows:
         state.fail(f"the filter bytes of a histogram of {rows} rows cannot be written as assembly",
                    "their column is padded to whole blocks, and pto.thistogram wants the source's rows",
                    f"use a number of rows that is a multiple of {index.form.unit}")  # fmt: skip
-    ins = [by_rows(state, source).value, state.upright(index) if index.form.column else state.rows(index)]
-    attrs: dict[str, Attribute] = {"byte": IntegerAttr(s.attrs["byte"], i32)}
-    state.b.dps("thistogram", ins, [state.rows(state.new(s.result))], attrs)
+    return state.upright(index)
+
+
+def _filter_rows(state: State, source: TileRef, index: TileRef, count: int, given: Operand) -> SSAValue:
+    """Return the filter bytes of 32-bit elements: rows as long as the source's, of which the first bytes count."""
+    spread_source = by_rows(state, source)
+    cols, valid = spread_source.form.cols, spread_source.valid[1]
+    if not index.form.column and (index.form.rows, index.form.cols, index.valid) == (count, cols, (count, valid)):
+        return state.rows(index)
+    if not index.form.column or (index.form.used, index.valid[1]) != (count, count):
+        state.fail(f"the filter bytes of a histogram of UINT32 cannot be a {_type_text(given)} in assembly",
+                   "pto.thistogram takes one row for each byte above the counted one (assembler v0.60)",
+                   f"give a [{count}, 1] tile")  # fmt: skip
+    if cols % index.form.unit:
+        state.fail(f"a histogram of rows of {source.form.used} UINT32 elements cannot be written as assembly",
+                   "pto.thistogram wants filter bytes in rows of as many columns, which must fill whole blocks",
+                   f"use a number of columns that is a multiple of {index.form.unit}")  # fmt: skip
+    made = state.allot(Form(index.form.dtype, count, spread_source.form.used, cols=cols), (count, valid), False, None)
+    state.b.dps("trowexpand", [state.upright(index)], [made.value])
+    return made.value
+
+
+def _type_text(o: Operand) -> str:
+    return str(getattr(o, "type", ""))
 
 
 def dequantise(state: State, s: Op) -> None:

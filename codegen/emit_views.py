@@ -104,7 +104,7 @@ def slice_tile(state: State, s: Op) -> None:
             f"one column of a {source} is no tile", "its elements do not follow one another",
             "reduce or transpose the tile first",
         )  # fmt: skip
-    check_start(state, ref.form, col)
+    check_start(state, ref.form, row, col)
     cols = _window_cols(state, ref.form, form, col)
     rows = form.rows
     valid = state.valid_of(t, form)
@@ -120,13 +120,27 @@ def slice_tile(state: State, s: Op) -> None:
     state.tiles[s.result.name] = made if cols == form.cols else state.copied(made, form)
 
 
-def check_start(state: State, form: Form, col: Extent) -> None:
+def check_start(state: State, form: Form, row: Extent, col: Extent) -> None:
     """Raise TG023 for a window that does not begin at a block."""
-    if isinstance(col, int) and col * form.dtype.bits % (8 * BLOCK_BYTES):
+    bits = form.dtype.bits
+    if not isinstance(row, int) or row * form.cols * bits % (8 * BLOCK_BYTES):
+        _check_rows(state, form, row)
+    if isinstance(col, int) and col * bits % (8 * BLOCK_BYTES):
         state.fail(
             f"a slice at element {col} of {form.dtype.name} rows does not begin at a {BLOCK_BYTES}-byte block",
             "vector instructions address whole blocks",
-            f"begin at a multiple of {8 * BLOCK_BYTES // form.dtype.bits} elements",
+            f"begin at a multiple of {8 * BLOCK_BYTES // bits} elements",
+        )
+
+
+def _check_rows(state: State, form: Form, row: Extent) -> None:
+    """Raise TG023 where a row that a window begins at may not begin at a block."""
+    if form.cols * form.dtype.bits % (8 * BLOCK_BYTES):
+        state.fail(
+            f"a slice at row {row if isinstance(row, int) else 'of a run-time number'} of {form.dtype.name} rows of "
+            f"{form.cols} elements does not begin at a {BLOCK_BYTES}-byte block",
+            "the rows that a block-scaled quantisation gives have no padding",
+            f"quantise a multiple of {8 * BLOCK_BYTES // form.dtype.bits} columns",
         )
 
 
@@ -136,7 +150,8 @@ def _window_cols(state: State, source: Form, form: Form, col: Extent) -> int:
         return form.cols if form.cols <= source.cols else form.used
     if col + form.cols <= source.cols:
         return form.cols
-    least = -(-form.used // form.unit) * form.unit
+    unit = min(form.unit, source.unit)
+    least = -(-form.used // unit) * unit
     if col + least > source.cols:
         state.fail(
             f"the slice reaches beyond the tile: {form.used} elements of {form.dtype.name} from {col} on",

@@ -48,8 +48,9 @@ def _halfwords(decl: OpDecl, mask: Any) -> Instr:
 def _words(decl: OpDecl, attrs: dict[str, Any]) -> tuple[tuple[str, object], ...]:
     """Return the attributes that targets and cost models look at."""
     words = list(fixed_words(decl))
-    if "cmp_type" in decl.by_name:
-        words.append(("cmp", COMPARISONS[attrs.get("cmp_type", 0)]))
+    for name in ("cmp_type", "cmp_mode"):
+        if name in decl.by_name:
+            words.append(("cmp", COMPARISONS[attrs.get(name, 0)]))
     if attrs.get("high_precision"):
         words.append(("precision", "high"))
     for name in _WORDED & decl.by_name.keys():

@@ -282,7 +282,8 @@ class Pricer:
             return NOTHING
         legality = self.target.legal(instr.op, instr.dtypes[0], **dict(instr.attrs))
         if not legality.ok:
-            return Refusal(legality.reason, self.target.way_out(instr.op, instr.dtypes[0], **dict(instr.attrs)))
+            instead = legality.hint or self.target.way_out(instr.op, instr.dtypes[0], **dict(instr.attrs))
+            return Refusal(legality.reason, instead)
         return Price(cycles(self.target, instr), 1)
 
     def _along_rows(self, decl: OpDecl, dtype: DType) -> bool:

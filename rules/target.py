@@ -130,7 +130,7 @@ class Target:
                 continue
             verdict = _matches(refusal.when, detail)
             if verdict:
-                return Legality(False, refusal.reason)
+                return Legality(False, refusal.reason, refusal.hint)
             if verdict is None:
                 words = " ".join(f"{key} in {' '.join(sorted(values))}" for key, values in refusal.when)
                 condition = f"not with {words}: {refusal.reason}"

@@ -23,10 +23,11 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Legality:
-    """Whether something may be emitted; ``reason`` says why not, or under which condition."""
+    """Whether something may be emitted; ``reason`` says why not, or under which condition, ``hint`` what to do."""
 
     ok: bool
     reason: str = ""
+    hint: str = ""
 
     def __bool__(self) -> bool:
         return self.ok

@@ -339,11 +339,29 @@ def only_a5(op: DpsOp, arch: str) -> None:
 
 
 def microscale(op: DpsOp, arch: str) -> None:
-    """tquant.mx exists on a5 only; its tiles are plain vec tiles."""
+    """tquant.mx exists on a5 only; its tiles are plain vec tiles of rows that fit each other."""
     only_a5(op, arch)
     names = "src dst exp max scaling"
-    in_space(op.named(), names)
-    none_box(op.named(), names)
+    values = op.named()
+    in_space(values, names)
+    none_box(values, names)
+    same_element(values, "src max scaling")
+    src, dst, exp = (tile(values, name) for name in ("src", "dst", "exp"))
+    assert src is not None and dst is not None and exp is not None
+    packed = op.properties.get("quant_type") == word("quant_type", "MXFP4_E2M1")
+    along_rows = op.properties.get("grpAxis") != word("mx_group_axis", "axis0")
+    row = src.data.cols // (2 if packed else 1)
+    if (packed or along_rows) and dst.data.cols != row:
+        fail(f"dst must have {row} physical columns, not {dst.data.cols}")
+    if along_rows:
+        if exp.data.rows == 1 and src.data.cols != src.valid[1]:
+            fail(f"all columns of src must be valid, but {src.valid[1]} of {src.data.cols} are")
+        return
+    if packed and row % 32 and spell(src.element) == "f16":
+        fail(f"packed rows of f16 sources must be a multiple of 32 bytes, not {row}")
+    for name, found in tiles(values, "max scaling"):
+        if found.data.cols != src.data.cols:
+            fail(f"{name} must have src's {src.data.cols} physical columns, not {found.data.cols}")
 
 
 def branch(arch: str) -> str:

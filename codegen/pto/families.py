@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from . import archchecks, checks, reductions
+from . import archchecks, checks, reductions, shuffles
 from .classes import Classes
 from .dps import DpsOp, DpsRow, make_op
 
@@ -147,17 +147,17 @@ _PARTS = (
 )
 _SHUFFLES = (
     DpsRow("tconcat", _BINARY, checks.concat, archchecks.concat),
-    DpsRow("tconcatidx", "src0 src1 src0Idx src1Idx -> dst"),
+    DpsRow("tconcatidx", "src0 src1 src0Idx src1Idx -> dst", shuffles.joined, shuffles.joined_on),
     DpsRow("tfillpad", _UNARY, checks.pad, attrs={"padValue": "pad_value"}),
-    DpsRow("tgatherb", "src offsets -> dst"),
-    DpsRow("tsort32", "src idx tmp? -> dst"),
-    DpsRow("thistogram", "src idx -> dst", None, archchecks.only_a5, {"byte": None}),
-    DpsRow("tci", "+S tmp? -> dst", attrs={"descending": None}),
+    DpsRow("tgatherb", "src offsets -> dst", shuffles.blocks, shuffles.blocks_on),
+    DpsRow("tsort32", "src idx tmp? -> dst", shuffles.sort, shuffles.sort_on),
+    DpsRow("thistogram", "src idx -> dst", shuffles.histogram, archchecks.only_a5, {"byte": None}),
+    DpsRow("tci", "+S tmp? -> dst", shuffles.counted, shuffles.counted_on, attrs={"descending": None}),
     DpsRow("ttri", "+diagonal -> dst", attrs={"upperOrLower": None}, inside=True),
     DpsRow(
         "trandom",
         "%key0 %key1 %counter0 %counter1 %counter2 %counter3 -> dst",
-        None,
+        shuffles.random_numbers,
         archchecks.only_a5,
         {"rounds": None},
         inside=True,

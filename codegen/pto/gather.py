@@ -17,6 +17,7 @@ from xdsl.irdl import (
 )
 from xdsl.printer import Printer
 
+from . import shuffles
 from .base import (
     SEGMENTS,
     PtoOp,
@@ -33,7 +34,7 @@ from .base import (
 from .conditions import fail
 from .elements import spell
 from .types import DYNAMIC, TileBufType, _TextType
-from .words import WORD_ATTRS
+from .words import WORD_ATTRS, WordAttr
 
 if TYPE_CHECKING:
     from xdsl.parser import Parser
@@ -144,13 +145,31 @@ class TgatherOp(SparseOp):
         if sum(map(bool, forms)) != 1:
             fail("exactly one of indices, a compared value with cdst, and maskPattern is needed")
         _check_axis(self)
+        src, dst = _tile(self._operands[0]), _tile(self._operands[1])
         if not cdst:
             _check_columns(self._operands[1], "dst")
         if indices:
             _check_columns(self.sides()[0][1], "indices")
+            shuffles.by_index(src, dst)
+        elif cdst:
+            self._verify_comparison(src, dst)
+        else:
+            shuffles.picked(src, dst, self.properties["maskPattern"], _axis(self))
+
+    def _verify_comparison(self, src: TileBufType, dst: TileBufType) -> None:
+        (_, value, *tmp), (_, counts) = self.sides()
+        if not tmp:
+            fail("the compare form needs a tmp operand")
+        shuffles.by_comparison(src, dst, _tile(counts), _tile(tmp[0]), value.type, self._how())
+
+    def _how(self) -> str:
+        given = self.properties.get("cmpMode")
+        return given.data if isinstance(given, WordAttr) else "eq"
 
     def verify_arch(self, arch: str) -> None:
-        _, _, _, indices, tmp, _ = segment_sizes(self)
+        _, _, cdst, indices, tmp, _ = segment_sizes(self)
+        if cdst:
+            shuffles.by_comparison_on(_tile(self._operands[0]), self._how(), arch)
         if arch != "a2a3" or not indices:
             return
         if not tmp:
@@ -186,6 +205,22 @@ class TscatterOp(SparseOp):
         if (len(self._operands) == 3) == ("maskPattern" in self.properties):
             fail("exactly one of indexes and maskPattern is needed")
         _check_axis(self)
+        src, dst, *indexes = map(_tile, self._operands)
+        if indexes:
+            shuffles.indexed(src, indexes[0], dst)
+        else:
+            shuffles.masked(src, dst, self.properties["maskPattern"], _axis(self))
+
+
+def _tile(value: SSAValue) -> TileBufType:
+    assert isinstance(value.type, TileBufType)
+    return value.type
+
+
+def _axis(op: SparseOp) -> str:
+    axis = op.properties["axis"]
+    assert isinstance(axis, StringAttr)
+    return axis.data
 
 
 def _check_axis(op: SparseOp) -> None:

@@ -252,6 +252,7 @@ class SubviewOp(PtoOp):
         if any((constant_of(value) or 0) < 0 for value in self._operands[1:3]):
             fail("offsets must not be negative")
         _check_boxes(source, sizes, [constant_of(value) for value in self._operands[1:3]])
+        _check_start(self._operands[0], *map(constant_of, self._operands[1:3]))
         bounds = self._operands[3:]
         expected = subview_type(source, (sizes[0], sizes[1]), bounds)
         free = replace(result.data, valid_rows=expected.valid[0], valid_cols=expected.valid[1])
@@ -259,6 +260,20 @@ class SubviewOp(PtoOp):
             fail(f"the result must be {type_text(expected)} up to its valid shape, not {type_text(result)}")
         if (bounds and result.valid != expected.valid) or (DYNAMIC in result.valid and not bounds):
             fail(f"the result's valid shape must be that of {type_text(expected)}")
+
+
+def _check_start(source: SSAValue, row: int | None, col: int | None) -> None:
+    """A window of plain local memory begins at a 32-byte block: the assembler makes it a tile at that address."""
+    while isinstance(source.owner, SubviewOp):
+        source = source.owner.source
+    whole = source.type
+    assert isinstance(whole, TileBufType)
+    spec = whole.data
+    if spec.slayout != "none_box" or spec.space != "vec" or row is None or col is None:
+        return
+    at = row * spec.cols + col if spec.blayout == "row_major" else col * spec.rows + row
+    if at * element_bytes(whole.element) % 32:
+        fail(f"the window begins at byte {at * element_bytes(whole.element)}, which is not a multiple of 32")
 
 
 def _check_boxes(source: TileBufType, sizes: Sequence[int], offsets: Sequence[int | None]) -> None:

@@ -199,7 +199,24 @@ def _scatter_type(call: Call) -> Type:
             "TG008", f"source and indices have valid shapes {shape_text(src.valid_shape)} and "
             f"{shape_text(index.valid_shape)}"
         )  # fmt: skip
+    if not _fits(src, dst):
+        call.fail(
+            "TG008", f"a source valid in {shape_text(src.valid_shape)} is larger than the target, which is valid in "
+            f"{shape_text(dst.valid_shape)}",
+            reason="the instruction takes sources that exceed the target along neither axis",
+            hint="reshape both to fit (pl.tile.reshape; positions count elements row by row), or scatter in parts",
+        )  # fmt: skip
     return tile(dst.shape, dst.dtype, dst.valid, dst.memory, dst.layout)
+
+
+def _fits(src: TileType, dst: TileType) -> bool:
+    """Tell whether a source exceeds a target along neither axis; a column is a line in memory, and may lie as one."""
+    lines = [(1, t.valid_shape[0]) if t.shape[1] == 1 else t.valid_shape for t in (src, dst)]
+    forms = [lines[0], src.valid_shape] if src.shape[1] == 1 else lines[:1]
+    return any(
+        all(not isinstance(n, int) or not isinstance(limit, int) or n <= limit for n, limit in zip(form, lines[1]))
+        for form in forms
+    )
 
 
 @op("tile.scatter", result=_scatter_type, pto="tscatter", unified="scatter", family=GATHER, raw=True, inout="dst",

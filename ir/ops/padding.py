@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import lazy_numpy as np
 from ..diagnostics import error
-from ..dtypes import DType
+from ..dtypes import INT8, INT16, INT32, DType
 from ..op import Call, Dims, Env, Pad, Tile, op
 from ..types import TileType, Type, shape_text, static, tile
 from ._result import dims_of, require_same_dtype
@@ -62,14 +62,16 @@ def _concat_idx_type(call: Call) -> Type:
     widths = static((a.shape[-1], b.shape[-1]))
     if len(a.shape) != 2 or a.shape[0] != b.shape[0] or widths is None or a.valid or b.valid:
         call.fail("TG008", f"needs static, fully valid rank-2 tiles of equally many rows, got {a} and {b}")
-    if not call.type(2).dtype.is_int:
-        call.fail("TG007", f"row lengths are integers, got {call.type(2).dtype.name}")
+    if call.type(2).dtype not in (INT8, INT16, INT32):
+        call.fail("TG007", f"row lengths are INT8, INT16 or INT32, got {call.type(2).dtype.name}",
+                  hint="cast the lengths: target_type=pl.INT32")  # fmt: skip
     for i in (2, 3):
         t: TileType = call.type(i)
         rows = t.valid_shape[0]
-        if len(t.shape) != 2 or (isinstance(rows, int) and isinstance(a.shape[0], int) and rows < a.shape[0]):
+        if len(t.shape) != 2 or (isinstance(rows, int) and isinstance(a.shape[0], int) and rows != a.shape[0]):
             what = f"{call.decl.operand_params[i].name} is valid in {shape_text(t.valid_shape)}"
-            call.fail("TG008", f"{what}, {a.shape[0]} rows are needed", hint="give the bytes of each row in column 0")
+            call.fail("TG008", f"{what}, {a.shape[0]} rows are needed",
+                      hint="give the bytes of each row in column 0, in as many rows")  # fmt: skip
     return tile((a.shape[0], sum(widths)), a.dtype, None, a.memory)
 
 

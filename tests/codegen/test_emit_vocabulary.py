@@ -117,6 +117,30 @@ CASES: dict[str, Case] = {
         lambda b, x, y, i, j: b.tile.concat_idx(x, y, i, j),
         [f(16, 32), f(16, 32), ([16, 1], INT32, full(128)), ([16, 1], INT32, full(64))], [([16, 64], FP32)], BOTH,
     ),
+    "concat_idx_unsigned": (
+        lambda b, x, y, i, j: b.tile.concat_idx(x, y, i, j),
+        [([16, 32], UINT16, None), ([16, 32], UINT16, None), ([16, 1], INT32, full(8)), ([16, 1], INT32, full(64))],
+        [([16, 64], UINT16)], BOTH,
+    ),
+    "concat_idx_unsigned_columns": (
+        lambda b, x, y, i, j: b.tile.concat_idx(x, y, i, j),
+        [([16, 1], UINT32, None), ([16, 1], UINT32, None), ([16, 8], INT16, full(4)), ([16, 8], INT16, full(4))],
+        [([16, 2], UINT32)], BOTH,
+    ),
+    "scatter_column_over_rows": (
+        lambda b, d, x, i: b.tile.scatter(d, x, i),
+        [f(64, 8), f(16, 1), ([16, 1], INT32, below(512, True))], [([64, 8], FP32)], BOTH,
+    ),
+    "scatter_column_into_line": (
+        lambda b, d, x, i: b.tile.scatter(d, x, i),
+        [f(1, 64), f(16, 1), ([16, 1], INT32, below(64, True))], [([1, 64], FP32)], BOTH,
+    ),
+    "gather_compare_unsigned_counts": (
+        lambda b, x: b.tile.gather_compare(
+            x, 0.5, b.tile.create([16, 32], dtype=UINT8), cmp_mode=4, out_cols=32, count_dtype=UINT32
+        ),
+        [f(16, 32)], [([16, 32], INT32), ([1, 16], UINT32)], BOTH,
+    ),
     "quant": (lambda b, x, s: b.tile.quant(x, s), [f(32, 64), f(32, 1)], [([32, 64], INT8)], BOTH),
     "quant_offset": (
         lambda b, x, s, o: b.tile.quant(x, s, o), [f(32, 64), f(32, 1), f(32, 1)], [([32, 64], UINT8)], BOTH,
@@ -149,6 +173,14 @@ CASES: dict[str, Case] = {
     "histogram": (
         lambda b, x, i: b.tile.histogram(x, i, byte=1),
         [([32, 32], UINT16, None), ([32, 1], UINT8, None)], [([32, 256], UINT32)], ("a5",),
+    ),
+    "histogram_wide": (
+        lambda b, x, i: b.tile.histogram(x, i, byte=1),
+        [([16, 64], UINT32, below(1 << 18)), ([2, 1], UINT8, below(2))], [([16, 256], UINT32)], ("a5",),
+    ),
+    "histogram_wide_low": (
+        lambda b, x, i: b.tile.histogram(x, i, byte=2),
+        [([16, 64], UINT32, below(1 << 18)), ([1, 1], UINT8, full(0))], [([16, 256], UINT32)], ("a5",),
     ),
     "assemble": (lambda b, x, y: b.tile.assemble(x, y, [4, 8]), [f(16, 32), f(8, 8)], [([16, 32], FP32)], BOTH),
     "extract": (lambda b, x: b.tile.extract(x, 4, 8, [8, 8]), [f(16, 32)], [([8, 8], FP32)], BOTH),

@@ -186,7 +186,7 @@ def test_inputs_keep_the_promises_of_the_source(arch: str) -> None:
         ("pl.tile.histogram(t0, t1, byte=0)", "UINT16 UINT8 UINT32", 256, {"x0": (0, 600), "x1": (0, 2)}),
         ("pl.tile.concat_idx(t0, t1, t2, t3)", "INT32 INT32 INT32 INT32 INT32", 2, {"x2": (4, 4), "x3": (4, 4)}),
         ("pl.tile.fillpad_expand(t0, [{rows}, 64])", "FP32 FP32", 64, {}),
-        ("pl.tile.gather_compare(t0, 3, t1, cmp_mode=5, out_cols=8)[0]", "INT32 INT32 INT32", 8, {"x0": (2, 4)}),
+        ("pl.tile.gather_compare(t0, 3, t1, cmp_mode=0, out_cols=8)[0]", "INT32 INT32 INT32", 8, {"x0": (2, 4)}),
     ],
 )
 def test_columns_are_rows_to_instructions_that_keep_rows_apart(
