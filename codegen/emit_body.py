@@ -12,7 +12,7 @@ from ..ir.op import OPS
 from ..ir.program import For, Function, If, Jump, Op, Raw, Return, Scope, Statement, Value, While, Yield, flat_operands
 from ..ir.simt import section_grid
 from ..ir.text.resolve import resolve
-from ..ir.types import PtrType, ScalarType, TensorType
+from ..ir.types import PtrType, ScalarType, TensorType, TileType
 from ..rewrite.storage import changed
 from ..rules.target import Target
 from . import (
@@ -123,7 +123,12 @@ class Body:
         made = mlir_type(t) if isinstance(t, PtrType) else None
         if made is not None:
             return made
-        raise error("TG023", f"parameter {value.name!r} of type {t} cannot be passed to a kernel", self.function.span)
+        tile = isinstance(t, TileType)
+        raise error(
+            "TG023", f"parameter {value.name!r} of type {t} cannot be passed to a kernel", self.function.span,
+            reason="local memory does not outlive a kernel" if tile else "kernels take tensors, pointers and scalars",
+            hint="pass a pl.Tensor, and load the tile from it (pl.load)" if tile else "pass a tensor or scalars",
+        )  # fmt: skip
 
     def run(self) -> None:
         state = self.state

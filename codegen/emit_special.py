@@ -149,14 +149,14 @@ def _filter_column(state: State, source: TileRef, index: TileRef, given: Operand
     """Return the filter bytes of 16-bit elements: a column as long as the source has rows."""
     rows = source.form.used if is_column(source) else source.form.rows
     valid = source.valid[1] if is_column(source) else source.valid[0]
+    if rows % index.form.unit:
+        state.fail(f"the filter bytes of a histogram of {rows} rows cannot be written as assembly",
+                   "their column is padded to whole blocks, and pto.thistogram wants the source's rows",
+                   f"use a number of rows that is a multiple of {index.form.unit}")  # fmt: skip
     if not index.form.column or index.form.used != rows or index.valid[1] != valid:
         state.fail(f"the filter bytes of a histogram of {rows} rows cannot be a {_type_text(given)} in assembly",
                    "pto.thistogram takes them as a column of the source's rows (assembler v0.60)",
                    f"give a [{rows}, 1] tile, and the rows that the source has valid")  # fmt: skip
-    if index.form.cols != rows:
-        state.fail(f"the filter bytes of a histogram of {rows} rows cannot be written as assembly",
-                   "their column is padded to whole blocks, and pto.thistogram wants the source's rows",
-                   f"use a number of rows that is a multiple of {index.form.unit}")  # fmt: skip
     return state.upright(index)
 
 

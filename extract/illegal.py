@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 from ..ir.diagnostics import Diagnostic
-from ..ir.program import Op
+from ..ir.dtypes import UINT8
+from ..ir.predicates import Predicates
+from ..ir.program import Op, Value
 from ..ir.types import TileType
 from ..rewrite.graph import OPERATION, Graph
 from ..rewrite.region import Region
 from ..rules.paths import roads
-from ..rules.paths_rank import clamps_infinities, describe, why_inexact
+from ..rules.paths_rank import describe, no_road, why_inexact
 from .price import Pricer, Refusal
 
 MAX_REPORTED = 20
 
 
 def explain_illegal(region: Region, graph: Graph, bad: frozenset[int], pricer: Pricer) -> list[Diagnostic]:
-    """Return the diagnostics of the operations that no legal node computes and whose operands are legal."""
+    """Return the diagnostics of the operations that no legal node computes and whose operands are legal.
+
+    Of operations known to be equal the first stands for all: the others ask for what it could not give.
+    """
     derivable = _derivable(graph, pricer)
     found: list[Diagnostic] = []
+    masks = Predicates()
+    seen: set[int] = set()
     for i, op in enumerate(region.ops):
         c = graph.op_class[i]
-        if c in derivable or not _operands_fine(graph, c, derivable):
+        masks.note(op.name, op.operands, op.results)
+        if c in derivable or c in seen or not _operands_fine(graph, c, derivable):
             continue
-        found.append(_diagnose(op, graph, c, pricer))
+        seen.add(c)
+        diagnostic = _diagnose(op, graph, c, pricer, masks)
+        if diagnostic is not None:
+            found.append(diagnostic)
         if len(found) == MAX_REPORTED:
             break
-    return found or [
-        Diagnostic("TG022", f"no legal form of {region.ops[0].name} is known", region.ops[0].span)
-    ]
+    if found:
+        return found
+    first = next((op for op, c in zip(region.ops, graph.op_class) if c not in derivable), region.ops[0])
+    return [Diagnostic("TG022", f"no legal form of {first.name} is known", first.span)]
 
 
 def _derivable(graph: Graph, pricer: Pricer) -> set[int]:
@@ -49,7 +61,7 @@ def _operands_fine(graph: Graph, c: int, derivable: set[int]) -> bool:
     return any(derivable.issuperset(n.children) for n in written)
 
 
-def _diagnose(op: Op, graph: Graph, c: int, pricer: Pricer) -> Diagnostic:
+def _diagnose(op: Op, graph: Graph, c: int, pricer: Pricer, masks: Predicates) -> Diagnostic | None:
     target = pricer.target.name if pricer.target else "no target"
     if op.name == "tile.cast":
         return _diagnose_cast(op, graph, c, pricer, target)
@@ -58,8 +70,20 @@ def _diagnose(op: Op, graph: Graph, c: int, pricer: Pricer) -> Diagnostic:
         return _diagnose_composite(op, graph, c, pricer, target)
     price = pricer.node(graph, node)
     reason = price.reason if isinstance(price, Refusal) else "no operand form is legal"
-    hint = price.hint if isinstance(price, Refusal) and price.hint else "cast to a dtype the operation takes"
+    hint = price.hint if isinstance(price, Refusal) and price.hint else ""
+    hint = hint or _complement(op, masks) or "cast to a dtype the operation takes"
     return Diagnostic("TG022", f"{op.name} is not legal on {target}", op.span, reason, hint)
+
+
+def _complement(op: Op, masks: Predicates) -> str:
+    """Return what to write for the complement of what is, or may be, a mask; "" for other operations."""
+    o = op.operands[0] if op.name == "tile.not_" else None
+    if not isinstance(o, Value) or not isinstance(o.type, TileType) or o.type.dtype is not UINT8:
+        return ""
+    name = "mask" if "__arg_tmp_v" in o.name else o.name
+    if o.name in masks.compared:
+        return f"the complement of a mask is pl.tile.mask_not({name})"
+    return f"if it is a mask, write pl.tile.mask_not({name}); else cast to a dtype the operation takes"
 
 
 def _diagnose_composite(op: Op, graph: Graph, c: int, pricer: Pricer, target: str) -> Diagnostic:
@@ -81,7 +105,8 @@ def _diagnose_composite(op: Op, graph: Graph, c: int, pricer: Pricer, target: st
     return Diagnostic("TG022", f"{op.name} is not legal on {target}", op.span, reason, "cast to a dtype it takes there")
 
 
-def _diagnose_cast(op: Op, graph: Graph, c: int, pricer: Pricer, target: str) -> Diagnostic:
+def _diagnose_cast(op: Op, graph: Graph, c: int, pricer: Pricer, target: str) -> Diagnostic | None:
+    """Return why a cast has no form; ``None`` for one that has an exact chain, which something else keeps from it."""
     source = getattr(op.operands[0], "type", None)
     result = op.result.type
     assert isinstance(source, TileType) and isinstance(result, TileType) and pricer.target is not None
@@ -89,9 +114,10 @@ def _diagnose_cast(op: Op, graph: Graph, c: int, pricer: Pricer, target: str) ->
     node = next(n for n in graph.classes[c] if n.origin >= 0)
     values = graph.values.get(node.children[0])
     found = roads(pricer.target, source.dtype, result.dtype, mode, saturation, values)
-    pair = f"{source.dtype.name} to {result.dtype.name}"
+    if any(road.exact for road in found):
+        return None
     if found:
-        best = found[0]
+        best, pair = found[0], f"{source.dtype.name} to {result.dtype.name}"
         note = f"best inexact chain: {best}, {describe(best)}"
         return Diagnostic(
             "TG021",
@@ -101,12 +127,4 @@ def _diagnose_cast(op: Op, graph: Graph, c: int, pricer: Pricer, target: str) ->
             "admit it with the contract faithful, or prove a narrower range with tile.assume",
             notes=(note,),
         )
-    if source.dtype is result.dtype and saturation == "on":
-        return clamps_infinities(target, source.dtype, op.span).diagnostics[0]
-    return Diagnostic(
-        "TG020",
-        f"no legal chain of native casts from {pair} on {target}",
-        op.span,
-        "every chain loses values that the destination can hold",
-        f"see: tilegg casts {source.dtype.short} {result.dtype.short} --arch {target}",
-    )
+    return no_road(pricer.target, source.dtype, result.dtype, op.span).diagnostics[0]

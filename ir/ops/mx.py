@@ -130,10 +130,10 @@ def tquant_mx_raw(
     scale_alg: Word = "ocp",
     env: Env,
 ) -> Any:
-    """Quantise in groups of 32 along an axis: the pair (codes as INT8, exponents as UINT8).
+    """Quantise [M, N] in groups of 32 along an axis: the pair (codes, exponents as UINT8). Codes are INT8 for
+    FP8E4M3FN, an FP4 tile for FP4. Exponents are one line [1, M*N/32] for ``group_axis=1``, [M/32, N] for 0.
 
-    FP4 elements keep their dtype. Exponents lie on one line, group by group, for ``group_axis=1``, in [M/32, N] for
-    0. ``max`` and ``scaling`` are workspaces of the source's dtype with one element a group.
+    The line goes group by group. ``max`` and ``scaling`` are workspaces of the source's dtype with one element a group.
     """
     found = mx.quantise(src, env.dtype(0), dtype, group_axis, scale_alg)
     codes = found.codes.view(np.int8) if dtype is FP8E4M3FN else found.codes

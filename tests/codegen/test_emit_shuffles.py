@@ -79,7 +79,7 @@ def test_searching_compares_for_equal_and_greater(mode: str, dtype: str, targets
 @pytest.mark.parametrize(
     ("source", "index", "byte", "words"),
     [
-        ("1, 256 UINT16", "1, 32", 0, "TG023 [1, 32] UINT8; give a [1, 1] tile"),
+        ("1, 256 UINT16", "1, 32", 0, "TG023 histogram of 1 rows; multiple of 32"),
         ("32, 64 UINT16", "32, 32", 1, "TG023 [32, 32] UINT8; give a [32, 1] tile"),
         ("16, 64 UINT16", "16, 1", 0, "TG023 histogram of 16 rows; multiple of 32"),
         ("16, 64 UINT32", "16, 64", 2, "TG023 [16, 64] UINT8; give a [1, 1] tile"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tilegg.codegen.emit import emit
 from tilegg.extract.lower import lower
 from tilegg.ir.diagnostics import Diagnostic, TileggError
 from tilegg.ir.op import OPS
@@ -65,3 +66,57 @@ def test_a_raw_quantisation_is_told_the_algorithm_that_is_taken() -> None:
     source = source.replace("c = t", "c = pl.tile.slice(t, [16, 64], [0, 0])")
     found = refused(source, "a5")
     assert found.code == "TG022" and 'scale_alg="ocp"' in (found.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("arch", "lines"),
+    [
+        ("a5", ['q = pl.cast(t, target_type=pl.INT8, mode="odd")', "c = pl.cast(q, target_type=pl.INT8)"]),
+        ("a5", ['q = pl.cast(t, target_type=pl.INT8, mode="odd")', "u = pl.cast(q, target_type=pl.FP16)",
+                "c = pl.cast(pl.abs(u), target_type=pl.INT8)"]),
+    ],
+)  # fmt: skip
+def test_what_follows_from_a_refusal_is_not_reported(arch: str, lines: list[str]) -> None:
+    head = HEAD.format("FP16").replace("pl.Out[pl.Tensor[[16, 64], pl.FP16]]", "pl.Out[pl.Tensor[[16, 64], pl.INT8]]")
+    body = "".join(f"        {line}\n" for line in (*lines, "return pl.store(c, [0, 0], out)"))
+    with pytest.raises(TileggError) as problem:
+        lower(parse(head + body), arch, contract="exact")
+    (found,) = problem.value.diagnostics
+    assert found.code == "TG021" and "FP16 to INT8" in found.message
+    assert not any(note.endswith("exact") for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("arch", "source", "dtype", "reason", "hint"),
+    [
+        ("a5", "INT4", "FP16", "a5 has no native conversion from INT4", "a2a3 can: --arch a2a3"),
+        ("a2a3", "FP32", "FP8E4M3FN", "a2a3 has no native conversion to FP8E4M3FN", "a5 can: --arch a5"),
+        ("a2a3", "FP32", "FP4", "a2a3 has no native conversion to FP4", "a5 can: --arch a5"),
+        ("a2a3", "FP32", "HF8", "a2a3 has no native conversion to HF8", "a5 can: --arch a5"),
+    ],
+)  # fmt: skip
+def test_a_pair_without_a_native_conversion(arch: str, source: str, dtype: str, reason: str, hint: str) -> None:
+    program = text("t", source, f"u = pl.cast(t, target_type=pl.{dtype})").replace("c = t", "c = pl.cast(u, pl.FP32)")
+    program = program.replace(f"pl.Out[pl.Tensor[[16, 64], pl.{source}]]", "pl.Out[pl.Tensor[[16, 64], pl.FP32]]")
+    found = refused(program, arch)
+    assert (found.code, found.reason) == ("TG020", reason) and (found.hint or "").startswith(hint)
+
+
+def test_the_complement_of_a_mask_is_named() -> None:
+    head = HEAD.format("FP32")
+    body = "m = pl.tile.cmps(t, 0.0, cmp_type=4)", "n = {}", "c = pl.tile.sel(n, t, pl.exp(t))"
+    source = head + "".join(f"        {line}\n" for line in (*body, "return pl.store(c, [0, 0], out)"))
+    found = refused(source.format("pl.tile.not_(m)"), "a2a3")
+    assert found.code == "TG022" and found.hint == "the complement of a mask is pl.tile.mask_not(m)"
+    lower(parse(source.format("pl.tile.mask_not(m)")), "a2a3")
+    found = refused(text("pl.tile.not_(t)", "UINT8"), "a2a3")
+    assert "if it is a mask, write pl.tile.mask_not(t)" in (found.hint or "") and "cast" in (found.hint or "")
+
+
+def test_a_tile_is_no_parameter_of_a_kernel() -> None:
+    program = parse(text("pl.add(t, y)").replace("self, ", "self, y: pl.Tile[[16, 64], pl.FP32], "))
+    lowered = lower(program, "a5")
+    with pytest.raises(TileggError) as problem:
+        emit(lowered)
+    (found,) = problem.value.diagnostics
+    assert found.code == "TG023" and "pl.load" in (found.hint or "") and "local memory" in (found.reason or "")
