@@ -253,7 +253,7 @@ class Plan:
         return [known is not None and known.mask for known in map(self.forms.get, tiles)]
 
     def _result_form(self, s: Op, result: Value, tiles: list[str]) -> Form | None:
-        """Return the form of a result that its type does not tell: a mask, or codes without gaps; ``None`` of others."""
+        """Return the form of a result that its type does not tell: masks, codes without gaps; ``None`` of others."""
         if s.name == "tile.tquant_mx_raw" and isinstance(result.type, TileType):
             # The assembler wants rows as long as the source's, which may have no gaps (v0.60 verifier).
             form = form_of(result.type, s.span)

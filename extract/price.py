@@ -282,7 +282,7 @@ class Pricer:
             return NOTHING
         legality = self.target.legal(instr.op, instr.dtypes[0], **dict(instr.attrs))
         if not legality.ok:
-            instead = legality.hint or self.target.way_out(instr.op, instr.dtypes[0], **dict(instr.attrs))
+            instead = self.target.way_out(instr.op, instr.dtypes[0], **dict(instr.attrs))
             return Refusal(legality.reason, instead)
         return Price(cycles(self.target, instr), 1)
 

@@ -143,10 +143,8 @@ class Target:
         from ..ir.mx import ALGORITHMS
 
         name = dtype if isinstance(dtype, str) else dtype.name
-        for refusal in self.ops[op].refusals if op in self.ops else ():
-            applies = refusal.dtypes is None or name in refusal.dtypes
-            if refusal.hint and applies and _matches(refusal.when, detail):
-                return refusal.hint
+        if hint := self.legal(op, name, **detail).hint:
+            return hint
         for word in ALGORITHMS if "scale_alg" in detail else ():
             if self.legal(op, name, **{**detail, "scale_alg": word}).ok:
                 return f'write scale_alg="{word}", which {op} takes on {name} here'
