@@ -9,6 +9,7 @@ from typing import cast
 from xdsl.dialects.builtin import BoolAttr, IntegerType
 from xdsl.ir import Attribute, SSAValue
 
+from ..extract.footprint import with_fitting_scratch
 from ..ir.dtypes import BF16, FP32, INT32
 from ..ir.op import OPS, Kind, OpParam
 from ..ir.ops.select import COMPARISONS
@@ -146,6 +147,7 @@ def select(state: State, s: Op) -> None:
     """``tile.sel`` and ``tile.sels``: the mask, the data, a scratch tile."""
     decl = OPS[s.name]
     assert decl.pto is not None
+    s = with_fitting_scratch(s, state.target)
     ins, tiles, scratch = operands_of(state, s, decl.operand_params, decl.pto)
     mask, *data = tiles
     if mask.form.rows != data[0].form.rows or (data[0].form.column and not mask.form.mask):

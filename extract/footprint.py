@@ -70,23 +70,6 @@ def require_room(instructions: Iterable[Instruction], target: Target | None) -> 
                 raise error("TG019", text, i.span, hint="load and store it in parts, in a loop")
 
 
-def require_scratch(instructions: Iterable[Instruction], target: Target | None) -> None:
-    """Raise TG022 where a selection brings a scratch tile that the target's instruction does not take."""
-    for i in instructions if target is not None else ():
-        given = i.op.operands[_SELECTIONS[i.op.name]] if i.op.name in _SELECTIONS else None
-        instr = instr_of(_without_scratch(i.op)) if isinstance(given, Value) else None
-        plan = target.scratch(instr) if instr is not None and target is not None else None
-        if plan is None or not plan.required or not isinstance(given, Value) or not isinstance(given.type, TileType):
-            continue
-        dtype, size = given.type.dtype, _static_bytes(given.type)
-        # The row mask of two tiles is any four bytes; a scalar is spread over a row of its own dtype.
-        like = dtype.bits == DTYPES[plan.dtype].bits if i.op.name == "tile.sel" else dtype.name == plan.dtype
-        if not like or (i.op.name == "tile.sels" and 0 < size < plan.bytes):
-            text = f"{i.op.name}: the scratch tile {given.name!r} is a {given.type}"
-            why = f"the instruction wants [{plan.rows}, {plan.cols}] {plan.dtype}: {plan.why}"
-            raise error("TG022", text, i.span, reason=why, hint="leave the scratch tile out, and one that fits is made")
-
-
 def _static_bytes(t: object) -> int:
     if not isinstance(t, TileType) or t.memory not in (None, "Vec"):
         return 0
@@ -254,6 +237,26 @@ def peak(f: Function) -> tuple[int, Span | None]:
     return most, ranges.spans[where]
 
 
+def with_fitting_scratch(op: Op, target: Target) -> Op:
+    """Return a selection without a scratch tile that the target's instruction does not take: one that fits is made.
+
+    Frontends write one tile for all targets, such as 32 bytes.
+    """
+    given = op.operands[_SELECTIONS[op.name]] if op.name in _SELECTIONS else None
+    if not isinstance(given, Value) or not isinstance(given.type, TileType):
+        return op
+    bare = _without_scratch(op)
+    instr = instr_of(bare)
+    plan = target.scratch(instr) if instr is not None else None
+    if plan is None or not plan.required:
+        return op
+    # The row mask of two tiles is any four bytes; a scalar is spread over a row of its own dtype.
+    if op.name == "tile.sel":
+        return op if given.type.dtype.bits == DTYPES[plan.dtype].bits else bare
+    small = 0 < _static_bytes(given.type) < plan.bytes
+    return bare if given.type.dtype.name != plan.dtype or small else op
+
+
 def _walk(block: Block, ranges: _Ranges) -> None:
     for s in block.statements:
         ranges.step(s.span)
@@ -266,6 +269,7 @@ def _walk(block: Block, ranges: _Ranges) -> None:
 def _operation(s: Op, ranges: _Ranges) -> None:
     plan = None
     if ranges.target is not None:
+        s = with_fitting_scratch(s, ranges.target)
         instr, bare = instr_of(s), _without_scratch(s)
         plan = ranges.target.scratch(instr) if instr is not None else None
         if bare is not s and (instr := instr_of(bare)) is not None and ranges.target.scratch(instr) is None:

@@ -51,7 +51,7 @@ from .baseline import Plain, plain
 from .dag import Solution, problem, solve
 from .dead import all_ops, without_dead
 from .fitting import Attempt, fitted
-from .footprint import require_room, require_scratch
+from .footprint import require_room
 from .ilp import solve_exact
 from .lowered import FunctionReport, Instruction, Lowered, RegionResult, Totals
 from .memo import SHARED, Memo, Solved, region_key
@@ -215,7 +215,6 @@ class _FunctionLowering:
         kept = {id(s) for s in all_ops(body)}
         self.report.instructions = [i for i in self.report.instructions if id(i.op) in kept]
         require_room(self.report.instructions, self.parent.target)
-        require_scratch(self.report.instructions, self.parent.target)
         return Attempt(replace(self.function, body=body), self.report, self.plain, self.remarks)
 
     def _at_level(self, level: Level) -> None:
