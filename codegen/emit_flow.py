@@ -133,7 +133,7 @@ class Flow:
             at = makers.get(o.name)
             if at is None or o.type != c.arg.type:
                 continue
-            readers = self._readers(body, c.arg.name, reads)
+            readers = self._readers(body, c.arg.name, o.name, reads)
             if self._dead_by(body, at, readers):
                 self.state.places[o.name] = buffer
                 self._aim_overwritten(body, makers, at, buffer, partial(self._dead_by, body, readers=readers))
@@ -155,16 +155,22 @@ class Flow:
             self.state.places[o.name] = place
             self._aim_overwritten(block, makers, made, place, free)
 
-    def _readers(self, body: Block, arg: str, reads: dict[str, list[int]]) -> list[tuple[int, str]]:
-        """Return which statements read a carried tile, by which name: itself, or a loop's that goes on in it."""
+    def _readers(self, body: Block, arg: str, wanted: str, reads: dict[str, list[int]]) -> list[tuple[int, str]]:
+        """Return which statements read a carried tile, by which name: itself, or what may go on in its storage.
+
+        That are results of loops and of operations that overwrite it, but for the ``wanted`` one.
+        """
         found: list[tuple[int, str]] = []
         for i in reads.get(arg, []):
             s = body.statements[i]
             inner = _carried_on(s, arg) if self.counts.get(arg) == 1 else None
             if inner is not None:
-                found += self._readers(body, inner, reads)
-            else:
-                found.append((i, arg))
+                found += self._readers(body, inner, wanted, reads)
+                continue
+            found.append((i, arg))
+            heir = _overwriting(s, arg)
+            if heir is not None and heir != wanted:
+                found += self._readers(body, heir, wanted, reads)
         return found
 
     def _dead_by(self, body: Block, at: int, readers: Sequence[tuple[int, str]]) -> bool:
@@ -331,6 +337,15 @@ def _rounds(state: State, start: Extent, stop: Extent, step: int) -> Extent:
     span = state.add(state.add(start, state.mul(stop, -1)), step - 1)
     rounds = state.arith(arith.FloorDivSIOp, state.index(span), state.index(step))
     return state.arith(arith.MaxSIOp, rounds, state.index(0))
+
+
+def _overwriting(s: Statement, name: str) -> str | None:
+    """Return the result of an operation that overwrites the named value, None for other statements."""
+    decl = OPS.get(s.name) if isinstance(s, Op) else None
+    if decl is None or not decl.inout or not isinstance(s, Op) or not s.results:
+        return None
+    over = [o for p, o in zip(decl.operand_params, s.operands) if p.name == decl.inout]
+    return s.result.name if any(isinstance(o, Value) and o.name == name for o in over) else None
 
 
 def _carried_on(s: Statement, name: str) -> str | None:

@@ -20,7 +20,7 @@ def instruction(decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, An
     mask_result = decl.name in ("tile.cmp", "tile.cmps")
     data = [t for p, t in zip(_tile_params(decl), tiles) if p != "mask"] or tiles or results
     shape_from = tiles if mask_result else [*tiles, *results]
-    if decl.name == "tile.mask_not":
+    if decl.name == "tile.mask_not" and results:
         return _halfwords(decl, result)
     rows, cols, phys = work_shape([t for t in shape_from if t in data or t in results] or results)
     dtypes = tuple(t.dtype.name for t in (*data, *results))

@@ -346,3 +346,19 @@ def test_what_is_no_memo_is_diagnosed(wrong: object) -> None:
     assert caught.value.diagnostics[0].code == "TG040" and "None goes without" in caught.value.diagnostics[0].hint
     for right in (None, Memo()):
         assert lower(chain(INT32, FP16), "a5", memo=right).totals.legal
+
+
+def test_a_mask_that_an_unknown_operation_gives_passes_through() -> None:
+    text = """import pypto.language as pl
+
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.InCore)
+    def k(self, x: pl.Tensor[[16, 64], pl.FP32], out: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
+        t = pl.load(x, [0, 0], [16, 64])
+        m = pl.tile.cmps(t, 0.5, cmp_type=4)
+        r = pl.tile.sel(pl.tile.mask_not(pl.tile.foo(m)), t, t)
+        return pl.store(r, [0, 0], out)
+"""
+    for arch in ("a2a3", "a5"):
+        assert "pl.tile.mask_not" in print_program(lower(parse(text), arch).program)
