@@ -158,14 +158,15 @@ class Flow:
     def _readers(self, body: Block, arg: str, wanted: str, reads: dict[str, list[int]]) -> list[tuple[int, str]]:
         """Return which statements read a carried tile, by which name: itself, or what may go on in its storage.
 
-        That are results of loops and of operations that overwrite it, but for the ``wanted`` one.
+        That are results of loops and of operations that overwrite it, but for the ``wanted`` one. A loop that goes on
+        in it needs it until its end, and reads it by no name.
         """
         found: list[tuple[int, str]] = []
         for i in reads.get(arg, []):
             s = body.statements[i]
             inner = _carried_on(s, arg) if self.counts.get(arg) == 1 else None
             if inner is not None:
-                found += self._readers(body, inner, wanted, reads)
+                found += [(i, ""), *self._readers(body, inner, wanted, reads)]
                 continue
             found.append((i, arg))
             heir = _overwriting(s, arg)
@@ -177,7 +178,11 @@ class Flow:
         """Return whether no statement after the producer reads the old value, by itself or by another name."""
         for i, name in readers:
             s = body.statements[i]
-            if not isinstance(s, Op) or s.name in _ALIASES or i > at:
+            if i > at:
+                return False
+            if not name:
+                continue
+            if not isinstance(s, Op) or s.name in _ALIASES:
                 return False
             if i == at and not may_overwrite(self.state.target, s, name):
                 return False

@@ -50,6 +50,13 @@ ACCUMULATED = {
     "a sum of rows is spread over it": ("t = pl.row_expand_sub(t, pl.row_max(t))",),
     "turned in every round": ("a = pl.reshape(t, [32, 32])",
                               "t = pl.reshape(pl.transpose(a, axis1=0, axis2=1), [16, 64])"),
+    "made before a loop that goes on in its place": (
+        "v = pl.maximum(u, 1.5)", "for j in pl.range(2):", "    t = pl.add(t, u)", "u = t", "t = v",
+    ),
+    "made before a loop that nobody reads": (
+        "v = pl.maximum(u, 1.5)", "for j, (c, d) in pl.range(2, init_values=(t, u)):",
+        "    w = pl.add(d, 0.5)", "    e, f = pl.yield_(w, d)", "t = v",
+    ),
     "in a branch": ("if n > 0:", "    t = pl.tile.axpy(u, t, 0.5)", "else:", "    t = pl.mul(t, 0.5)"),
     "in a loop inside": ("for j in pl.range(2):", "    t = pl.add(pl.mul(t, 0.5), u)"),
 }  # fmt: skip
@@ -98,7 +105,7 @@ def test_every_elementwise_operation_may_overwrite_what_it_reads(target: str) ->
 
 
 #: What is counted is a region's; tiles that change roles are copied without one.
-_UNCOUNTED = ("branch", "loop", "turned", "other", "series", "made of it")
+_UNCOUNTED = ("branch", "loop", "turned", "other", "series", "made of it", "made before")
 COUNTED = [c for c in ACCUMULATED if not any(word in c for word in _UNCOUNTED)]
 
 

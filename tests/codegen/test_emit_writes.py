@@ -31,6 +31,7 @@ WHOLE = (16, 64)
 COMPUTED = (
     "pl.abs({a})", "pl.neg({a})", "pl.relu({a})", "pl.mul({a}, 0.5)", "pl.mul({a}, 1.0)", "pl.minimum({a}, {a})",
     "pl.cast({a}, target_type=pl.FP32)", "pl.maximum({a}, {b})", "pl.add({a}, {b})", "pl.sub({a}, {b})",
+    "pl.tile.axpy({a}, {b}, 0.5)", "pl.tile.axpy({a}, {b}, 0.5)",
 )  # fmt: skip
 
 #: The tiles in reach: names and shapes.
@@ -120,7 +121,7 @@ class Writer:
             scope.append((made, (cols, rows)))
 
     def loop(self, scope: Scope) -> None:
-        shapes = [self.shape(scope) for _ in range(self.rnd.choice([1, 1, 2]))]
+        shapes = [self.shape(scope) for _ in range(self.rnd.choice([1, 2, 2]))]
         inits = [self.tile(scope, shape) for shape in shapes]
         args, results = [[self.name(letter) for _ in shapes] for letter in "cr"]
         count = self.rnd.choice([1, 2, 3])
