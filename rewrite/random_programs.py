@@ -17,6 +17,7 @@ from ..ir import ops as _ops  # noqa: F401  (registers the operations)
 from ..ir.diagnostics import TileggError
 from ..ir.dtypes import DTYPES, FP32, INT32, DType
 from ..ir.infer import result_types
+from ..ir.literals import wrapped
 from ..ir.op import OPS, OpDecl
 from ..ir.op import Kind as OperandKind
 from ..ir.predicates import Predicates
@@ -171,7 +172,8 @@ class Maker:
         if dtype.is_float:
             notable = [0.0, -0.0, 1.0, 0.5, -2.0, 127.0, -128.0, 0.1, 255.0, 1e-3, 3e38, 6e4, 1e-40]
             return Const(self.rng.choice(notable), FP32)
-        return Const(self.rng.choice([0, 1, 2, 3, -1, 7, 100, -100, 127, 1 << 20]), dtype if dtype.is_int else INT32)
+        whole = dtype if dtype.is_int else INT32
+        return Const(wrapped(self.rng.choice([0, 1, 2, 3, -1, 7, 100, -100, 127, 1 << 20]), whole), whole)
 
     def load(self, t: TileType, limits: tuple[float, float] | None = None) -> Value:
         """Append the load of a new parameter; ``limits``: what is promised of its elements."""

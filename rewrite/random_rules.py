@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..ir.dtypes import DTYPES, FP32, INT32, DType
+from ..ir.literals import misfit
 from ..ir.op import OPS, Kind, OpDecl
 from ..ir.ops._result import mask_of
 from ..ir.program import Const, Operand, Value, index
@@ -147,7 +148,8 @@ class _Instance:
     def _bind(self, name: Any, literal: Const) -> None:
         if self.m.rng.random() < 0.15:
             off = self.m.rng.choice((1.0, 0.5)) if isinstance(literal.value, float) else 1
-            literal = Const(literal.value + off, literal.dtype)
+            other = Const(literal.value + off, literal.dtype)
+            literal = literal if misfit(other, other.dtype) else other
         self.values.setdefault(name, literal)
 
     def _value(self, v: Var, role: Role) -> Operand:

@@ -1,7 +1,8 @@
 """Comparisons of converted numbers: where the conversion loses nothing, what was converted compares the same.
 
-A conversion that holds every number exactly keeps order, equality, infinities and NaN, so that one mask serves tiles of
-several dtypes and the conversion may not be needed at all. Which dtypes have which comparison is the target's matter.
+A conversion that holds every number exactly and leaves infinities alone keeps order, equality and NaN, so that one mask
+serves tiles of several dtypes and the conversion may not be needed at all. Which dtypes have which comparison is the
+target's matter.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ..ir.ops.select import COMPARISONS
 from ..ir.program import Const
 from .casts import a, b, cast, m, s
 from .computed import Computed, computed, declare, held
-from .facts import dtype_holds, fits, is_compared
+from .facts import dtype_holds, fits, is_compared, keeps_infinity
 from .rule import rule, values
 from .select import cmp, cmps
 
@@ -42,9 +43,12 @@ def _holds(dtype: DType, value: int | float) -> bool:
 
 
 def _bound_of_either(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
-    """A small number, which most dtypes hold, as either kind of literal; or a fraction."""
+    """A small number, which most dtypes hold, as either kind of literal; a fraction; or the end of a float's range."""
     whole = int(rng.integers(0, 120)) * int(rng.choice([1, 1, -1]))
-    kinds = (Const(whole, INDEX), Const(float(whole), FP32), Const(whole / 8, FP32), Const(-0.0, FP32))
+    kinds = [Const(whole, INDEX), Const(float(whole), FP32), Const(whole / 8, FP32), Const(-0.0, FP32)]
+    if dtype.is_float and rng.random() < 0.3:
+        # What an infinity becomes in a conversion that saturates.
+        return (Const(math.copysign(float(dtype.max_value), whole), FP32),)
     return (kinds[int(rng.choice(4, p=[0.4, 0.3, 0.2, 0.1]))],)
 
 
@@ -63,11 +67,14 @@ def _rules() -> None:
     for how, word in enumerate(COMPARISONS):
         rule(
             f"cmps.cast.{word}", lhs=cmps(how, cast(x, a, b, m, s), c), rhs=cmps(how, x, r),
-            when=[fits(x, b), computed("same_in", c, dtype=a, more=(b,), gives=(r,))], contract="exact", reason=reason,
+            when=[
+                fits(x, b), keeps_infinity(b, s), computed("same_in", c, dtype=a, more=(b,), gives=(r,)),
+            ],
+            contract="exact", reason=reason,
         )  # fmt: skip
         rule(
             f"cmp.cast.{word}", lhs=cmp(how, cast(x, a, b, m, s), cast(y, a, b, m, s)), rhs=cmp(how, x, y),
-            when=[is_compared(a), fits(x, b), fits(y, b)], contract="exact", reason=reason,
+            when=[is_compared(a), fits(x, b), fits(y, b), keeps_infinity(b, s)], contract="exact", reason=reason,
         )  # fmt: skip
 
 
