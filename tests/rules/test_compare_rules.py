@@ -147,3 +147,28 @@ WRONG = [
 @pytest.mark.parametrize("rule", WRONG, ids=lambda r: r.name)
 def test_wrong_rule_is_caught(rule: Rule) -> None:
     assert check_rule(rule, samples=60).failures
+
+
+_SATURATED = """import pypto.language as pl
+
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.InCore)
+    def k(self, x: pl.Tensor[[16, 64], pl.FP16], y: pl.Tensor[[16, 64], pl.FP16],
+          out: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
+        a = pl.cast(pl.load(x, [0, 0], [16, 64]), target_type=pl.FP16, saturation_mode="on")
+        b = pl.cast(pl.load(y, [0, 0], [16, 64]), target_type=pl.FP16, saturation_mode="on")
+        one = pl.tile.full([16, 64], pl.FP32, 1.0)
+        r = pl.tile.sels({mask}, one, scalar=0.0)
+        return pl.store(r, [0, 0], out)
+"""
+
+
+@pytest.mark.parametrize("mask", ["pl.tile.cmp(a, b, cmp_type=0)", "pl.tile.cmps(a, 65504.0, cmp_type=0)"])
+def test_an_infinity_that_becomes_the_largest_number_equals_it(mask: str) -> None:
+    program = tilegg.parse(_SATURATED.format(mask=mask), "k.py")
+    given = {"x": np.full((16, 64), np.inf, np.float16), "y": np.full((16, 64), 65504, np.float16)}
+    assert (tilegg.run(program, given)["out"] == 1).all()
+    # No instruction does that, and a comparison of what was converted is no way around it.
+    with pytest.raises(tilegg.TileggError, match="no conversion from FP16 to FP16 on a5 saturates"):
+        tilegg.lower(program, "a5", memo=None)
