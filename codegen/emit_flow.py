@@ -14,7 +14,7 @@ from functools import partial
 from xdsl.ir import Block as MlirBlock
 from xdsl.ir import Region, SSAValue
 
-from ..extract.inplace import may_overwrite
+from ..extract.inplace import may_overwrite, overwritten_at
 from ..ir.dtypes import INDEX
 from ..ir.op import OPS
 from ..ir.program import Block, Carried, For, If, Op, Operand, Statement, Value, While, Yield
@@ -147,7 +147,7 @@ class Flow:
         decl = OPS[s.name]
         if not decl.inout:
             return
-        o = next(o for p, o in zip(decl.operand_params, s.operands) if p.name == decl.inout)
+        o = s.operands[overwritten_at(decl)]
         if not isinstance(o, Value) or o.type != s.result.type or self.counts.get(o.name, 0) != 1:
             return
         made = makers.get(o.name)
@@ -349,8 +349,8 @@ def _overwriting(s: Statement, name: str) -> str | None:
     decl = OPS.get(s.name) if isinstance(s, Op) else None
     if decl is None or not decl.inout or not isinstance(s, Op) or not s.results:
         return None
-    over = [o for p, o in zip(decl.operand_params, s.operands) if p.name == decl.inout]
-    return s.result.name if any(isinstance(o, Value) and o.name == name for o in over) else None
+    over = s.operands[overwritten_at(decl)]
+    return s.result.name if isinstance(over, Value) and over.name == name else None
 
 
 def _carried_on(s: Statement, name: str) -> str | None:

@@ -9,6 +9,7 @@ from typing import cast
 from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import Attribute, SSAValue
 
+from ..extract.inplace import overwritten_at
 from ..ir.dtypes import INT32, UINT16, UINT32
 from ..ir.op import OPS
 from ..ir.program import Const, Op, Operand
@@ -37,7 +38,7 @@ def accumulate(state: State, s: Op) -> None:
     """Operations that overwrite an operand with the result: ``tile.axpy``."""
     decl = OPS[s.name]
     assert decl.pto is not None
-    at = next(i for i, p in enumerate(decl.operand_params) if p.name == decl.inout)
+    at = overwritten_at(decl)
     result = over(state, s, at)
     operands = (*s.operands[:at], *s.operands[at + 1 :])
     params = (*decl.operand_params[:at], *decl.operand_params[at + 1 :])

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import BoolAttr, IntegerType
 from xdsl.ir import Attribute, SSAValue
 
 from ..extract.footprint import with_fitting_scratch
+from ..extract.instructions import row_form
 from ..ir.dtypes import BF16, FP32, INT32
 from ..ir.op import OPS, Kind, OpParam
 from ..ir.ops.select import COMPARISONS
@@ -195,8 +196,8 @@ def column_reduction(state: State, s: Op) -> None:
     assert decl.pto is not None
     ins, tiles, scratch = operands_of(state, s, decl.operand_params, decl.pto)
     if tiles[0].form.column:
-        mnemonic = decl.pto.replace("tcol", "trow")
-        if not state.target.legal(mnemonic, tiles[0].form.dtype):
+        mnemonic = row_form(decl.pto, tiles[0].form.dtype, state.target)
+        if mnemonic is None:
             _reduce_upright(state, decl.pto, tiles[0], state.new(s.result))
             return
         finish(state, mnemonic, ins, tiles, scratch, state.new(s.result, upright=True), {}, upright=True)

@@ -53,8 +53,8 @@ from .lowered import Instruction
 from .price import FREE
 
 _VIEWS = FREE
-#: Selections, with the place of their scratch tile.
-_SELECTIONS = {"tile.sel": 3, "tile.sels": 2}
+#: Selections as targets have them.
+_SELECTIONS = frozenset({"tile.sel", "tile.sels"})
 
 
 def require_room(instructions: Iterable[Instruction], target: Target | None) -> None:
@@ -106,8 +106,7 @@ def instr_of(op: Op) -> Instr | None:
     result = op.results[0].type if op.results else None
     if decl is None or decl.pto is None or decl.name in FREE:
         return None
-    given = [o for p, o in zip(decl.operand_params, op.operands) if p.kind is Kind.SCRATCH]
-    if any(o is not None for o in given):
+    if _scratch_places(op):
         return None
     types = [getattr(op.operands[i], "type", None) for i in child_params(decl) if op.operands[i] is not None]
     tiles = [t for t in [*types, result] if isinstance(t, TileType)]
@@ -242,7 +241,8 @@ def with_fitting_scratch(op: Op, target: Target) -> Op:
 
     Frontends write one tile for all targets, such as 32 bytes.
     """
-    given = op.operands[_SELECTIONS[op.name]] if op.name in _SELECTIONS else None
+    places = _scratch_places(op) if op.name in _SELECTIONS else ()
+    given = op.operands[places[0]] if places else None
     if not isinstance(given, Value) or not isinstance(given.type, TileType):
         return op
     bare = _without_scratch(op)
@@ -288,19 +288,23 @@ def _operation(s: Op, ranges: _Ranges) -> None:
 
 def _without_scratch(s: Op) -> Op:
     """Return an operation without the scratch tile that it is given."""
-    decl = OPS.get(s.name)
-    given = [p.kind is Kind.SCRATCH and o is not None for p, o in zip(decl.operand_params, s.operands)] if decl else []
-    if not any(given):
+    places = _scratch_places(s)
+    if not places:
         return s
-    return replace(s, operands=tuple(None if tmp else o for tmp, o in zip(given, s.operands)))
+    return replace(s, operands=tuple(None if i in places else o for i, o in enumerate(s.operands)))
+
+
+def _scratch_places(s: Op) -> tuple[int, ...]:
+    """Return which operands of an operation are scratch tiles that it is given."""
+    decl = OPS.get(s.name)
+    given = enumerate(zip(decl.operand_params, s.operands)) if decl is not None else ()
+    return tuple(i for i, (p, o) in given if p.kind is Kind.SCRATCH and o is not None)
 
 
 def _mask_bytes(s: Op, r: Value, ranges: _Ranges) -> int | None:
     """Return the bytes of a result that is a mask, ``None`` for others."""
-    tiles = [
-        o for i, o in enumerate(s.operands)
-        if isinstance(o, Value) and isinstance(o.type, TileType) and not _is_scratch(s.name, i)
-    ]  # fmt: skip
+    operands = _without_scratch(s).operands
+    tiles = [o for o in operands if isinstance(o, Value) and isinstance(o.type, TileType)]
     if not tiles:
         return None
     owners = [ranges.own(o.name) for o in tiles]
@@ -313,11 +317,6 @@ def _mask_bytes(s: Op, r: Value, ranges: _Ranges) -> int | None:
         return None
     ranges.masks.add(r.name)
     return size
-
-
-def _is_scratch(name: str, i: int) -> bool:
-    decl = OPS.get(name)
-    return decl is not None and i < len(decl.operand_params) and decl.operand_params[i].kind is Kind.SCRATCH
 
 
 def _flow(s: Statement, ranges: _Ranges) -> None:

@@ -47,8 +47,12 @@ def _in_place(target: Target | None, decl: OpDecl) -> bool:
 
 def overwritten(decl: OpDecl) -> int:
     """Return which child of an in-place operation's term is overwritten."""
-    names = [decl.operand_params[i].name for i in child_params(decl)]
-    return names.index(decl.inout)
+    return child_params(decl).index(overwritten_at(decl))
+
+
+def overwritten_at(decl: OpDecl) -> int:
+    """Return which operand an in-place operation overwrites."""
+    return next(i for i, p in enumerate(decl.operand_params) if p.name == decl.inout)
 
 
 def copies(graph: Graph, node: Node, target: Target | None) -> int:
@@ -129,7 +133,7 @@ def written_copies(region: Region, op: Op, target: Target | None) -> int:
     first = bool(decl.inout) and _written_needs_copy(region, op)
     if carried is None:
         return int(first)
-    o = op.operands[child_params(decl)[overwritten(decl)]] if decl.inout else None
+    o = op.operands[overwritten_at(decl)] if decl.inout else None
     over, readers = isinstance(o, Value) and o.name == carried, _readers(region, carried)
     read = any(isinstance(x, Value) and x.name == carried for x in op.operands)
     return _handed_on(target, decl, first, _Carried(over, readers == 1, read, readers > 0))
@@ -143,7 +147,7 @@ def _readers(region: Region, name: str) -> int:
 def _written_needs_copy(region: Region, op: Op) -> bool:
     """Return whether an operation as written overwrites a value that is read elsewhere."""
     decl = OPS[op.name]
-    o = op.operands[child_params(decl)[overwritten(decl)]]
+    o = op.operands[overwritten_at(decl)]
     if not isinstance(o, Value) or o.name in region.roots:
         return True
     maker = next((other.name for other in region.ops if other.result.name == o.name), None)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..ir.dtypes import DType
 from ..ir.op import Kind, OpDecl
 from ..ir.ops.select import COMPARISONS
+from ..ir.predicates import compares
 from ..ir.types import TileType
 from ..rules.cost import Instr, work_shape
+from ..rules.target import Target
 
 #: Attributes that targets ask for by their own name.
 _WORDED = frozenset({"scale_alg", "group_axis"})
@@ -17,7 +20,7 @@ def instruction(decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, An
     """Return the assembler instruction an operation becomes, as targets and cost models see it."""
     tiles = [t for t in types if isinstance(t, TileType)]
     results = [result] if isinstance(result, TileType) else []
-    mask_result = decl.name in ("tile.cmp", "tile.cmps")
+    mask_result = compares(decl.name)
     data = [t for p, t in zip(_tile_params(decl), tiles) if p != "mask"] or tiles or results
     shape_from = tiles if mask_result else [*tiles, *results]
     if decl.name == "tile.mask_not" and results:
@@ -31,6 +34,12 @@ def instruction(decl: OpDecl, types: list[Any], result: Any, attrs: dict[str, An
 def work_dtype(decl: OpDecl, dtype: str) -> str:
     """Return the dtype of an instruction on tiles of a dtype: bytes of packed predicates are read two at a time."""
     return "UINT16" if decl.name == "tile.mask_not" else dtype
+
+
+def row_form(pto: str, dtype: DType, target: Target) -> str | None:
+    """Return the row reduction that reduces a column, which is one line of storage; ``None`` without the dtype."""
+    name = pto.replace("tcol", "trow")
+    return name if target.legal(name, dtype).ok else None
 
 
 def fixed_words(decl: OpDecl) -> tuple[tuple[str, object], ...]:

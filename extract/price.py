@@ -22,7 +22,7 @@ from ..rules.rule import RULES
 from ..rules.target import Target
 from ..rules.terms import child_params
 from .inplace import copies
-from .instructions import instruction
+from .instructions import instruction, row_form
 
 Objective = Literal["cycles", "instructions", "accuracy"]
 OBJECTIVES: tuple[Objective, ...] = ("cycles", "instructions", "accuracy")
@@ -272,8 +272,8 @@ class Pricer:
         if decl.name in _OF_COLUMNS and types[0].shape[1:] == (1,) and types[0].shape[0] != 1:
             if decl.name == "tile.row_expand_expdif":
                 return self._both(("tile.sub", types[:2]), ("tile.exp", types[:1]), result=result)
-            if not self._along_rows(decl, types[0].dtype):
-                rows, dtype = types[0].shape[0], types[0].dtype
+            rows, dtype = types[0].shape[0], types[0].dtype
+            if row_form(decl.pto or "", dtype, self.target) is None:
                 blocks = TileType((rows, BLOCK_BYTES * 8 // dtype.bits), dtype)
                 return self._both(("tile.row_expand", [blocks, types[0]]), (decl.name, [blocks]), result=result)
         instr = instruction(decl, types, result, attrs)
@@ -282,14 +282,8 @@ class Pricer:
             return NOTHING
         legality = self.target.legal(instr.op, instr.dtypes[0], **dict(instr.attrs))
         if not legality.ok:
-            instead = self.target.way_out(instr.op, instr.dtypes[0], **dict(instr.attrs))
-            return Refusal(legality.reason, instead)
+            return Refusal(legality.reason, self.target.way_out(instr.op, instr.dtypes[0], **dict(instr.attrs)))
         return Price(cycles(self.target, instr), 1)
-
-    def _along_rows(self, decl: OpDecl, dtype: DType) -> bool:
-        """Tell whether a column is reduced as a line, by the row form; else its elements are spread over rows."""
-        assert decl.pto is not None and self.target is not None
-        return bool(self.target.legal(decl.pto.replace("tcol", "trow"), dtype).ok)
 
     def _both(self, *parts: tuple[str, list[Any]], result: Any) -> Price | Refusal:
         """Return the price of an operation that is two instructions for columns: each row has one element."""

@@ -16,9 +16,9 @@ from .dtypes import DTYPES, INDEX, DType
 
 Dim = int | str
 
-#: Memory spaces of the language (global memory is ``DDR``, the unified buffer is ``Vec``).
 #: Bytes of a block of local memory: places and rows of plain tiles are whole numbers of it.
 BLOCK_BYTES = 32
+#: Memory spaces of the language (global memory is ``DDR``, the unified buffer is ``Vec``).
 MEMORY_SPACES = ("DDR", "Vec", "Mat", "Left", "Right", "Acc", "Bias", "Scaling", "LeftScale", "RightScale")
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ..ir.diagnostics import Diagnostic, TileggError, error
 from ..ir.distributed_checks import Limits, limit_problems
@@ -162,14 +163,18 @@ class _Expansion:
         self.taken, self.structured, self.remarks = taken, structured, remarks
         self.target, self.scope, self.kernel = target, _scalars(f), level_of(f) == INCORE
         self.replaced: dict[str, Operand] = {}
-        # Without a target the steps are the recipe's own, whatever an assembler can do with them.
-        self.stored = frozenset() if target is None else stored_only(f.body)
+        self.body = f.body
         if structured:
             from ..rules.collectives import Context
             from ..rules.collectives.reuse import Reuse
 
             self.context = Context(target, self.scope)
             self.reuse = Reuse(f)
+
+    @cached_property
+    def stored(self) -> frozenset[str]:
+        """Tiles that are stored only; without a target the steps are the recipe's own, whatever assemblers can do."""
+        return frozenset() if self.target is None else stored_only(self.body)
 
     def block(self, block: Block) -> Block:
         out: list[Statement] = []

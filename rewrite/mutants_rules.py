@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from ..ir.predicates import compares
 from ..rules import check_roads
 from ..rules.casts import road_words
 from ..rules.facts import LAID
@@ -180,7 +181,7 @@ def _other_operation(t: Term) -> Term | None:
 
 
 def _other_comparison(t: Term) -> Term | None:
-    if t.op not in ("tile.cmp", "tile.cmps") or not isinstance(t.args[2], int):
+    if not compares(t.op) or not isinstance(t.args[2], int):
         return None
     return replace(t, args=(*t.args[:2], INVERSE[t.args[2]]))
 

@@ -204,14 +204,12 @@ def counts(region: Region) -> bool:
 
 #: What a selection between FP32 numbers is written with as a sum, besides a selection of its weights.
 _WEIGHED = frozenset({"tile.sub", "tile.mul", "tile.add"})
+_WEIGHS = _WEIGHED | _SELECTS
 
 
 def weighs(region: Region) -> bool:
     """Tell whether a region may write a selection between FP32 numbers as a sum, which is one if both are indices."""
-    names = {op.name for op in region.ops}
-    if not (names >= _WEIGHED and names & _SELECTS):
-        return False
-    of_numbers = {op.name for op in region.ops if _is_fp32(op)}
+    of_numbers = {op.name for op in region.ops if op.name in _WEIGHS and _is_fp32(op)}
     return of_numbers >= _WEIGHED and not of_numbers.isdisjoint(_SELECTS)
 
 

@@ -15,6 +15,7 @@ from ..ir.interp_eval import eval_op
 from ..ir.op import OPS, Call, Kind, OpDecl
 from ..ir.ops._math import scalar_like
 from ..ir.ops._result import mask_of
+from ..ir.predicates import compares
 from ..ir.program import Const, Value
 from ..ir.tilearray import Arr, padded
 from ..ir.types import ScalarType, TileType, scalar, static, tile
@@ -210,14 +211,14 @@ def value_variables(lhs: Term, codes: Assignment, literals: frozenset[Var], free
         args = [codes[a] if isinstance(a, Var) else a for a in term.args]
         names = signature(decl)
         own = CODE_DTYPES[args[names.index("source")] if "source" in names else args[0]]
-        compares = term.op in ("tile.cmp", "tile.cmps")
+        comparison = compares(term.op)
         for position, child in zip(child_params(decl), term.children):
             param = decl.operand_params[position]
             if isinstance(child, Term):
                 stack += [child] if child.op != LITERAL else []
             elif param.name == "mask":
                 firm.setdefault(child, ("mask", UINT8))
-            elif compares:
+            elif comparison:
                 kind: RoleKind = "scalar" if param.kind is Kind.SCALAR else "tile"
                 loose.setdefault(child, (kind, free if kind == "tile" or free.is_int else FP32))
             elif param.kind is Kind.SCALAR or child in literals:

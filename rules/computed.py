@@ -144,21 +144,17 @@ def _parted(a: Const, b: Const, dtype: DType) -> tuple[Const, ...] | None:
 def _slope(c: Const, dtype: DType) -> tuple[Const, ...] | None:
     if not dtype.is_float or not math.isfinite(c.value):
         return None
-    return () if 0 < _rounded(c, dtype) <= 1 else None
+    return () if 0 < _met(c, dtype) <= 1 else None
 
 
 def _above_zero(c: Const, dtype: DType) -> tuple[Const, ...] | None:
-    return () if c.value > 0 and math.isfinite(c.value) and _rounded(c, dtype) > 0 else None
+    return () if c.value > 0 and math.isfinite(c.value) and _met(c, dtype) > 0 else None
 
 
 def _ascending(lo: Const, hi: Const, dtype: DType) -> tuple[Const, ...] | None:
     if dtype.is_int and not (math.isfinite(lo.value) and math.isfinite(hi.value)):
         return None
     return () if _met(lo, dtype) <= _met(hi, dtype) else None
-
-
-def _rounded(c: Const, dtype: DType) -> float:
-    return float(_met(c, dtype))
 
 
 def _met(c: Const, dtype: DType) -> int | float:

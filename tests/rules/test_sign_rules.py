@@ -21,27 +21,14 @@ from tilegg.rules.rule import RULES, Rule, Term
 from tilegg.rules.terms import DTYPE_CODES
 from tilegg.testing import assert_lowering_correct
 
+from .step_kernels import kernel
+
 SIGNS = [r for r in RULES.values() if r.file == "signs" or r.name.startswith("chain.muls.")]
-
-
-def kernel(dtype: str, *steps: str) -> str:
-    """A kernel of steps on tiles ``a`` and ``b`` whose last one is ``r``."""
-    body = "\n".join(f"    {s}" for s in steps)
-    tensor = f"pl.Tensor[[4, 64], pl.{dtype}]"
-    return f"""
-import pypto.language as pl
-@pl.function(type=pl.FunctionType.InCore)
-def k(x: {tensor}, y: {tensor}, out: pl.Out[{tensor}]):
-    a = pl.tile.load(x, [0, 0], [4, 64])
-    b = pl.tile.load(y, [0, 0], [4, 64])
-{body}
-    return pl.tile.store(r, [0, 0], out)
-"""
 
 
 def left(dtype: str, *steps: str, arch: str = "a5") -> list[str]:
     """Return the operations of the lowered kernel between loads and store, with their literals."""
-    text = kernel(dtype, *steps)
+    text = kernel(*steps, dtype=dtype)
     assert_lowering_correct(text, arch, contract="exact", inputs=4)
     made = tilegg.lower(tilegg.parse(text), arch, contract="exact", memo=None)
     ops = [s for s in walk(made.program.functions[0].body) if isinstance(s, Op)]
@@ -146,7 +133,7 @@ def test_quotients_that_grow_are_factors() -> None:
 def test_quotients_that_would_round_twice_stay_two() -> None:
     steps = "c = pl.tile.divs(a, 2.0)", "r = pl.tile.divs(c, 4.0)"
     assert len(left("FP32", *steps)) == 2
-    made = tilegg.lower(tilegg.parse(kernel("FP32", *steps)), "a5", contract="exact")
+    made = tilegg.lower(tilegg.parse(kernel(*steps)), "a5", contract="exact")
     x = np.full((4, 64), 11 * 2.0**-149, np.float32)
     found = tilegg.run(made.program, {"x": x, "y": x})["out"][0, 0]
     assert found == np.float32(2.0**-148) and x[0, 0] * np.float32(0.125) == np.float32(2.0**-149)
