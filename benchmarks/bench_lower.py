@@ -80,7 +80,7 @@ def remembered() -> bool:
         each = (time.process_time() - start) / 200 / max(regions, 1) * 1e6
         fine &= line(f"lower again, {ops} operations, whole call per region", each, "us", None)
         looked = _lookup(program, memo)
-        fine &= line(f"  of that key and look-up of the region, {ops} operations", looked, "us", bound)
+        fine &= line(f"key and look-up of a remembered region, {ops} operations", looked, "us", bound)
     return fine
 
 
