@@ -56,21 +56,32 @@ def seconds(text: str) -> float:
 
 def dimension(text: str) -> tuple[str, int]:
     """Read ``NAME=SIZE``."""
-    name, _, size = text.partition("=")
-    if not name.isidentifier():
-        raise argparse.ArgumentTypeError(f"{text!r:.40} is no NAME=SIZE")
+    name, size = _assigned(text, "NAME=SIZE")
     return name, natural(size)
 
 
 def value_range(text: str) -> tuple[str, tuple[float, float] | str]:
     """Read ``NAME=LO:HI`` or ``NAME=finite``."""
-    name, _, limits = text.partition("=")
-    if not name.isidentifier():
-        raise argparse.ArgumentTypeError(f"{text!r:.40} is no NAME=LO:HI")
+    form = "NAME=LO:HI or NAME=finite"
+    name, limits = _assigned(text, form)
     if limits == "finite":
         return name, limits
     lo, _, hi = limits.partition(":")
+    if not lo or not hi:
+        raise _malformed(text, form)
     return name, (_number(lo), _number(hi))
+
+
+def _assigned(text: str, form: str) -> tuple[str, str]:
+    """Return the name and what stands behind ``=``, neither of them empty."""
+    name, _, value = text.partition("=")
+    if not name.isidentifier() or not value:
+        raise _malformed(text, form)
+    return name, value
+
+
+def _malformed(text: str, form: str) -> argparse.ArgumentTypeError:
+    return argparse.ArgumentTypeError(f"{text!r:.40} is no {form}")
 
 
 def _number(text: str) -> float:

@@ -199,13 +199,13 @@ def _written(call: Call) -> Type:
     return like_first(call)
 
 
-@op("tile.read", result=_element, family=MOVE)
+@op("tile.read", result=_element, unified="read", family=MOVE)
 def tile_read(tile: Tile, indices: Dims) -> Any:
     """One element of a tile, as a scalar."""
     return tile[index_at(indices)].item()
 
 
-@op("tile.write", result=_written, family=MOVE, effect="write", raw=True)
+@op("tile.write", result=_written, unified="write", family=MOVE, effect="write", raw=True)
 def tile_write(tile: Tile, indices: Dims, value: Scalar, *, env: Env) -> Any:
     """Set one element of a tile in place; the tile is returned."""
     tile.data[index_at(indices)] = scalar_like(value, env.dtype(0))

@@ -101,6 +101,17 @@ def test_ulp_contract_and_ranges(tilegg, source):
     assert tilegg("equiv", a, b, "--range", "x").code == 2
 
 
+@pytest.mark.parametrize(
+    ("option", "form", "words"),
+    [("--range", "NAME=LO:HI or NAME=finite", ("x", "x=", "x=5", "x=:5", "x=5:", "=1:2")),
+     ("--dim", "NAME=SIZE", ("N", "N=", "=3"))],
+)  # fmt: skip
+def test_an_option_without_its_form_says_the_form(option, form, words, tilegg):
+    for word in words:
+        done = tilegg("equiv", "a.py", "b.py", option, word)
+        assert done.code == 2 and f"{word!r} is no {form}" in done.err
+
+
 def test_every_input(tilegg, source):
     a, b, c = (source(cast_kernel("FP16", "INT8", mode), f"{mode}.py") for mode in ("rint", "round", "trunc"))
     done = tilegg("equiv", a, a, "--exhaustive")

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 from tilegg.ir.dtypes import BF16, BOOL, FP32, INDEX, INT8, INT32, INT64
+from tilegg.ir.op import OPS
 from tilegg.ir.program import Const, For, If, Op, Return, Scope, Value, Verbatim, While, walk
 from tilegg.ir.text import parse, parse_with_remarks, print_program
+from tilegg.ir.text.resolve import resolve
 from tilegg.ir.types import OpaqueType, TensorType, TupleType, scalar, tensor, tile
 from tilegg.ir.verify import verify
 
@@ -109,7 +111,8 @@ def test_an_undefined_name_in_a_shape_is_a_dynamic_dimension_with_a_warning():
         ("pl.slice(t, [8, 64], [8, 0])", "tile.slice"), ("pl.slice(x, [8, 64], [8, 0])", "tensor.slice"),
         ("pl.cast(t, pl.BF16)", "tile.cast"), ("pl.cast(x, pl.BF16)", "tensor.cast"), ("pl.cast(n, pl.INT32)", "scalar.cast"),
         ("pl.cast(n, target_type=pl.INT32)", "scalar.cast"), ("pl.cast(input=t, target_type=pl.BF16)", "tile.cast"),
-        ("pl.read(x, [0, n])", "tensor.read"), ("pl.create_tensor([4, 4], dtype=pl.FP32)", "tensor.create"),
+        ("pl.read(x, [0, n])", "tensor.read"), ("pl.read(t, [0, n])", "tile.read"), ("pl.write(t, [0, n], 1.0)", "tile.write"),
+        ("pl.write(x, [0, n], 1.0)", "tensor.write"), ("pl.create_tensor([4, 4], dtype=pl.FP32)", "tensor.create"),
         ("pl.min(n, 4)", "scalar.min"), ("max(n, 4)", "scalar.max"), ("pl.add(n, n)", "scalar.add"),
         ("n * 3", "scalar.mul"), ("n // 3", "scalar.floordiv"), ("n % 3", "scalar.mod"), ("-n", "scalar.neg"),
         ("n == 3", "scalar.eq"), ("not (n > 2)", "scalar.not_"), ("n << 2", "scalar.shl"), ("n & 3", "scalar.bit_and"),
@@ -117,6 +120,13 @@ def test_an_undefined_name_in_a_shape_is_a_dynamic_dimension_with_a_warning():
 )  # fmt: skip
 def test_spellings_resolve_by_operand_kinds(written, wanted):
     assert ops(LOAD + f"r = {written}\nreturn r")[-1].name == wanted
+
+
+def test_a_unified_name_stands_for_its_forms_on_tiles_and_on_tensors():
+    for name in OPS:
+        space, _, short = name.rpartition(".")
+        if space in ("tile", "tensor"):
+            assert name in {p.decl.name for p in resolve(f"pl.{short}").plans}
 
 
 def test_signed_scalars_meet_in_the_wider_dtype():
