@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any
 
-from ..ir.diagnostics import Diagnostic, Span, TileggError, error
-from ..ir.program import Program, walk
+from ..ir.diagnostics import Diagnostic, Span, TileggError
+from ..ir.program import Program
 from .console import Console
 from .files import read_text
-
-_NAME = re.compile(r"[A-Za-z_]\w*")
-#: Names that an error lists at most.
-_SHOWN = 20
 
 
 def load(path: str, console: Console) -> Program:
@@ -50,42 +44,11 @@ def parsed(text: str, name: str) -> tuple[Program, list[Diagnostic]]:
 
 def sizes(args: Namespace, *programs: Program) -> dict[str, int]:
     """Return what ``--dim`` gives by name; raises TG030 for a name that no program has as a size."""
+    from ..ir.sizes import require_sizes
+
     given: dict[str, int] = dict(args.dim)
-    known = sorted(set().union(*map(size_names, programs))) if given else []
-    for name in given:
-        if name not in known:
-            close = get_close_matches(name, known, n=1)
-            listed = ", ".join(known[:_SHOWN]) + (", ..." if len(known) > _SHOWN else "")
-            hint = f"did you mean {close[0]}?" if close else f"sizes with a name: {listed or 'none'}"
-            raise error("TG030", f"--dim {name[:60]}: the program has no size of this name", hint=hint)
+    require_sizes(given, programs, "--dim")
     return given
-
-
-def size_names(program: Program) -> set[str]:
-    """Return the names that stand for numbers in a program: dynamic dimensions, names in types, integer parameters."""
-    from ..ir.types import ScalarType
-
-    found = set(program.dynamic)
-    for f in program.functions:
-        for p in f.params:
-            if isinstance(p.value.type, ScalarType) and p.value.type.dtype.is_int:
-                found.add(p.value.name)
-        types = [*(p.value.type for p in f.params), *f.results]
-        types += [r.type for s in walk(f.body) for r in getattr(s, "results", ())]
-        for t in types:
-            found.update(_names_in(t))
-    return found
-
-
-def _names_in(t: Any) -> Iterator[str]:
-    from ..ir.types import TupleType
-
-    if isinstance(t, TupleType):
-        for item in t.items:
-            yield from _names_in(item)
-    for dim in (*getattr(t, "shape", ()), *getattr(t, "valid_shape", ())):
-        if isinstance(dim, str):
-            yield from _NAME.findall(dim)
 
 
 _FIRST_WORDS = ("module", "builtin.module", "func.func")

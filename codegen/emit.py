@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import StringAttr
 from ..ir.collection import no_collection
 from ..ir.diagnostics import Diagnostic, error
 from ..ir.levels import INCORE, level_of
-from ..ir.program import Function, Op, Program, walk
+from ..ir.program import Function, Op, Program, require_program, walk
 from ..rewrite.markers import with_markers
 from ..rules.target import Target, load_target
 from . import emit_threads
@@ -48,6 +48,7 @@ def emit(
     :class:`TileggError`: TG023 for what cannot be written (with its place and reason), TG017 for tiles that already
     have addresses, TG040 when there is no target, and the findings of the signal check.
     """
+    require_program(getattr(program, "program", program), "emit")
     source = getattr(program, "source", program)
     marked = _marked(program)
     if signals:

@@ -9,7 +9,7 @@ from typing import Any
 from ..ir.diagnostics import TileggError, error
 from ..ir.equivalence import equivalent, match_parameters
 from ..ir.interp import entry
-from ..ir.program import Block, Function, Op, Program, inner_blocks
+from ..ir.program import Block, Function, Op, Program, inner_blocks, require_program
 from ..rewrite.engine import Budget
 from ..rewrite.expand import expand
 from ..rewrite.graph import OPERATION, Graph, Node
@@ -77,6 +77,8 @@ def trajectory(
     interpreter runs every step again. Where the e-graph, within ``node_limit``, does not make the two equal, the
     result says so and what the interpreter finds.
     """
+    for program in (a, b):
+        require_program(program, "trajectory")
     asked = _asked(arch, contract, node_limit, samples)
     first, second = _expanded(a, asked.target), _expanded(b, asked.target)
     fa, fb = entry(first, function), entry(second, other)

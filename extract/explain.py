@@ -137,6 +137,9 @@ def explain(
     from .explain_find import explain_function
     from .why_not import answer
 
+    if not isinstance(lowered, Lowered):
+        hint = "tilegg.lower(tilegg.parse(text, name), arch) gives it for text"
+        raise TypeError(f"explain takes a Lowered, not {type(lowered).__name__}: {hint}")
     derived = derivation(lowered, samples=samples)
     functions = [explain_function(lowered, f, alternatives, derived.steps) for f in lowered.functions]
     answered = answer(lowered, why_not) if why_not is not None else []

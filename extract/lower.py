@@ -32,6 +32,7 @@ from ..ir.program import (
     While,
     Yield,
     defined,
+    require_program,
     walk,
 )
 from ..ir.simt import section_grid
@@ -101,6 +102,7 @@ def lower(
     ``compat``: in SIMT code, rewrite the forms kept for hand-written code (canonical), or keep them (keep).
     Raises :class:`TileggError` (TG020-TG022, TG040, and TG055-TG057 for SIMT code where it cannot run).
     """
+    require_program(program, "lower")
     if objective not in OBJECTIVES:
         raise error("TG040", f"unknown objective {objective!r}", hint=f"one of {', '.join(OBJECTIVES)}")
     if contract not in CONTRACTS:

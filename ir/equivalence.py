@@ -23,8 +23,9 @@ from .dtypes import DType
 from .equivalence_report import Counterexample, Place, Report
 from .inputs import Domain, Drawer, as_domain, assumed_domains, dtypes_of
 from .interp import entry, execute
-from .program import Function, Op, Program, walk
+from .program import Function, Op, Program, require_program, walk
 from .shrink import Shrinker
+from .sizes import require_sizes
 from .types import PtrType, ScalarType, TensorType, TileType, Type
 
 __all__ = ["Case", "Counterexample", "Domain", "Report", "Session", "Setup", "Tally", "compare", "equivalent"]
@@ -67,10 +68,14 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Samples:
-    """``count`` drawn inputs of a seed."""
+    """``count`` drawn inputs of a seed; raises ``ValueError`` for none."""
 
     count: int
     seed: int
+
+    def __post_init__(self) -> None:
+        if self.count <= 0:
+            raise ValueError(f"the number of inputs must be positive, got {self.count}")
 
     def case(self, session: Session, turn: int) -> Case:
         """Draw the inputs of a turn."""
@@ -137,9 +142,11 @@ def equivalent(
     ``assume`` count too. ``dims`` fixes dynamic dimensions. ``function``: which function, when there are
     several entry points. ``progress`` is called with the inputs tried so far and ``samples``.
 
-    Raises TG030 when the programs' parameters do not match or a fact is no range, TG040 for another contract,
-    and the error of ``a`` when it runs on none of the inputs.
+    Raises TG030 when the programs' parameters do not match, a fact is no range or ``dims`` names no size of either,
+    TG040 for another contract, the error of ``a`` when it runs on none of the inputs, and ``ValueError`` for no inputs.
     """
+    for program in (a, b):
+        require_program(program, "equivalent", Function)
     session = Session(Setup(a, b, contract, facts or {}, dims or {}, function))
     source = Samples(samples, seed)
     parts = (session.tally(source, turn, turn + 1) for turn in range(samples))
@@ -166,6 +173,7 @@ class Session:
 
     def __init__(self, setup: Setup) -> None:
         parse_contract(setup.contract)
+        require_sizes(setup.dims, [p for p in (setup.a, setup.b, setup.promises) if p is not None], "dims")
         self.contract, self.dims = setup.contract, dict(setup.dims)
         self.a, self.b, self.source = setup.a, setup.b, setup.promises
         self.fa = entry(self.a, setup.function)

@@ -19,9 +19,10 @@ from .interp_eval import eval_op, evaluator
 from .interp_flow import compile_block
 from .interp_frame import Code, Machine, Probe
 from .interp_io import bind_inputs, collect, to_storage
-from .program import Function, Op, Program, walk
+from .program import Function, Op, Program, require_program, walk
 from .simt import launch
 from .simt_threads import WARP
+from .sizes import require_sizes
 from .tilearray import TileArray, poison
 
 __all__ = ["TileArray", "entry", "eval_op", "evaluator", "execute", "poison", "run", "to_storage"]
@@ -55,9 +56,11 @@ def run(
     Outputs: each ``Out`` or ``InOut`` parameter by its name, then results that are not these arrays: as
     ``return``, or ``return_0``, ``return_1``... of several. Tiles come out as their valid region.
 
-    Raises TG030 when the inputs do not fit the parameters, TG032 when a statement cannot be evaluated or
-    ``max_steps`` statements were not enough.
+    Raises TG030 when the inputs do not fit the parameters or ``dims`` names no size of the program, TG032 when a
+    statement cannot be evaluated or ``max_steps`` statements were not enough.
     """
+    require_program(program, "run", Function)
+    require_sizes(dims or {}, [program], "dims")
     f = entry(program, function)
     outputs, _ = execute(program, f, inputs, dims or {}, max_steps)
     return outputs

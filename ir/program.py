@@ -233,6 +233,14 @@ class Program:
         printer.text("\n" + print_program(self))
 
 
+def require_program(given: object, caller: str, *also: type) -> None:
+    """Raise ``TypeError`` where something else than a program, or one of ``also``, is given to a public function."""
+    if not isinstance(given, (Program, *also)):
+        kinds = " or ".join(t.__name__ for t in (Program, *also))
+        hint = "read text with tilegg.parse(text, name) first" if isinstance(given, str) else "tilegg.parse gives one"
+        raise TypeError(f"{caller} takes a {kinds}, not {type(given).__name__}: {hint}")
+
+
 def walk(block: Block) -> Iterator[Statement]:
     """Yield every statement of the block, nested ones included, in program order."""
     for s in block.statements:

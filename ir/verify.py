@@ -35,6 +35,7 @@ from .program import (
     While,
     Yield,
     flat_operands,
+    require_program,
 )
 from .text.source import is_name
 from .types import OpaqueType, ScalarType, TileType, Type, scalar
@@ -53,6 +54,7 @@ def verify(program: Program) -> list[Diagnostic]:
     branches yield what they carry; returns match the function's results; distributed operations stand where they
     can run.
     """
+    require_program(program, "verify")
     found: list[Diagnostic] = []
     names = [f.name for f in program.functions]
     for name in dict.fromkeys(n for n in names if names.count(n) > 1):

@@ -9,10 +9,11 @@ from ...ir.collection import no_collection
 from ...ir.deferred import MAX_CONDITIONS, deferred_problems, started_late
 from ...ir.diagnostics import Diagnostic, TileggError
 from ...ir.levels import HOST, level_of
-from ...ir.program import Function, Program
+from ...ir.program import Function, Program, require_program
 from ...ir.ranks_events import format_schedule
 from ...ir.ranks_flow import suspending
 from ...ir.ranks_schedule import Schedule, schedules
+from ...ir.sizes import require_sizes
 from .blocks import in_both_orders, splits
 from .cells import Graph, build, dynamic, uses_of
 from .classes import ORDER
@@ -52,7 +53,11 @@ def check_signals(
     ``function``: check that one (default: host functions, else kernels that nobody calls). ``dims``: values of dynamic
     sizes. ``calls``: how often every rank calls the function, one call right after the other. ``budget``: events a
     setting may have. Never raises for what a program does: what cannot be unrolled is a finding of class ``unchecked``.
+
+    Raises TG030 for a name in ``dims`` that the program has not as a size.
     """
+    require_program(program, "check_signals")
+    require_sizes(dims or {}, [program], "dims")
     talking = suspending(program.functions)
     functions = [program.function(function)] if function is not None else functions_to_check(program)
     functions = [f for f in functions if f.name in talking]

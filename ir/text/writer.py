@@ -26,6 +26,7 @@ from ..program import (
     While,
     Yield,
     flat_operands,
+    require_program,
 )
 from ..types import Type
 from .write_ops import print_dictionary, print_operand, renderer
@@ -37,6 +38,7 @@ _WIDTH = 110
 
 def print_program(program: Program) -> str:
     """Return the text of a program."""
+    require_program(program, "print_program")
     body = _Writer(program.name != "")
     level = 1 if program.name else 0
     for i, f in enumerate(program.functions):

@@ -136,6 +136,38 @@ class TestWhatIsAProgram:
             assert caught.value.diagnostics[0].code == code
 
 
+class TestWrongOptions:
+    TEXT = kernel("FP32", "FP32", "r = t")
+
+    @pytest.mark.parametrize("count", [0, -3])
+    def test_no_inputs(self, count: int) -> None:
+        with pytest.raises(ValueError, match=f"must be positive, got {count}"):
+            assert_equivalent(self.TEXT, self.TEXT, inputs=count)
+        with pytest.raises(ValueError, match=f"must be positive, got {count}"):
+            tilegg.equivalent(tilegg.parse(self.TEXT), tilegg.parse(self.TEXT), samples=count)
+        with pytest.raises(ValueError, match=f"must be positive, got {count}"):
+            assert_lowering_correct(self.TEXT, "a5", inputs=count)
+
+    @pytest.mark.parametrize("option", ["dims", "facts"])
+    def test_names_that_the_program_has_not(self, option: str) -> None:
+        wrong = {option: {"zz": 3 if option == "dims" else (0, 1)}}
+        checks = (
+            lambda: assert_equivalent(self.TEXT, self.TEXT, **wrong),
+            lambda: assert_equivalent(self.TEXT, self.TEXT, exhaustive=True, **wrong),
+            lambda: assert_lowering_correct(self.TEXT, "a5", **wrong),
+        )
+        for check in checks:
+            with pytest.raises(TileggError, match="zz") as caught:
+                check()
+            assert caught.value.diagnostics[0].code == "TG030"
+
+    def test_sizes_of_a_run_and_of_the_signal_check(self) -> None:
+        program = tilegg.parse(self.TEXT)
+        for check in (lambda: tilegg.run(program, {}, dims={"zz": 3}), lambda: tilegg.check_signals(program, dims={"zz": 3})):
+            with pytest.raises(TileggError, match="dims zz: the program has no size of this name"):
+                check()
+
+
 class TestLowerings:
     def test_every_target_by_default(self) -> None:
         reports = assert_lowering_correct(cast("FP32", "INT32", "FP16 round", "INT8 trunc"), inputs=8)
