@@ -175,5 +175,6 @@ def verify(args: Namespace, console: Console) -> int:
     if args.json:
         write(None, json_text(report.to_json()))
     else:
-        write(None, report.render() + "\n")
+        lines = report.render(), report.advice("--within {}")
+        write(None, "".join(f"{line}\n" for line in lines if line))
     return 0 if report.ok else 1

@@ -94,10 +94,9 @@ def assert_lowering_correct(
     for name in [arch] if isinstance(arch, str) and arch else (arch or target_names()):
         report = check_lowering(given, name, objective=objective, contract=contract, within=within, **options)
         for what, found in report.failed():
-            strict = contract == "contracted" and within in (None, "exact")
-            hint = "\nleft-out roundings: say within='ulp:N'" if strict else ""
-            text = _again(found, given, options.get("function"), ("program", "lowered"))
-            raise NotEquivalent(f"{name}, {what}: {found.render()}\n{text}{hint}", found)
+            lines = [f"{name}, {what}: {found.render()}"]
+            lines += [_again(found, given, options.get("function"), ("program", "lowered")), report.advice("within='{}'")]
+            raise NotEquivalent("\n".join(filter(None, lines)), found)
         if report.unknown:
             raise AssertionError("; ".join(report.unknown))
         if report.broken:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Any
 
 from ..extract.audit import LoweringAudit, as_hardware
@@ -18,6 +19,9 @@ from .assembly import AssemblyReport
 from .exhaustive import LIMIT, every_input
 from .fanout import Progress, compare_programs
 from .measured import Measured, measure, unmeasured
+
+#: Units in the last place that one fused instruction is expected to stay within.
+_FEW = 2
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,22 @@ class LoweringReport:
         pairs = [(f"{n} and its lowering", r) for n, r in self.functions.items()]
         pairs += [(f"the lowered {n} and what the target does", r) for n, r in self.acting.items()]
         return [(what, r) for what, r in pairs if not r.equal]
+
+    def advice(self, option: str) -> str:
+        """Return how to admit what leaving roundings out may do, where nothing else is found; "" elsewhere.
+
+        ``option``: how the reader gives the bound, with ``{}`` in its place.
+        """
+        apart = [r for _, r in self.failed()]
+        if self.lowered.contract != "contracted" or not apart or self.unknown or self.broken:
+            return ""
+        found = [r.counterexample.difference if r.counterexample else None for r in apart]
+        if not all(r.contract == "exact" for r in apart) or not all(d is not None and isfinite(d.ulp) for d in found):
+            return ""
+        few = all(d is not None and d.ulp <= _FEW for d in found)
+        allowed = option.format(f"ulp:{_FEW}" if few else "ulp:N")
+        rest = "" if few else ", with a large N where later steps cancel"
+        return f"roundings that the contract contracted leaves out may do this: allow them with {allowed}{rest}"
 
     def render(self) -> str:
         """Return the text form."""

@@ -196,7 +196,8 @@ def test_composites_are_put_back(tilegg, source):
 
 def test_left_out_roundings_need_a_bound(tilegg, source):
     words = ("verify", source(kernel("FP32", "FP32", "pl.tile.add(pl.tile.muls(a, 3.1), a)")), "--arch", "a5")
-    assert tilegg(*words, "--contract", "contracted").code == 1
+    failed = tilegg(*words, "--contract", "contracted")
+    assert failed.code == 1 and "allow them with --within ulp:2" in failed.out
     assert tilegg(*words, "--contract", "contracted", "--within", "ulp:1").code == 0
     assert tilegg(*words, "--within", "near").code == 1
 
