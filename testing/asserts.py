@@ -94,8 +94,8 @@ def assert_lowering_correct(
     for name in [arch] if isinstance(arch, str) and arch else (arch or target_names()):
         report = check_lowering(given, name, objective=objective, contract=contract, within=within, **options)
         for what, found in report.failed():
-            lines = [f"{name}, {what}: {found.render()}"]
-            lines += [_again(found, given, options.get("function"), ("program", "lowered")), report.advice("within='{}'")]
+            again = _again(found, given, options.get("function"), ("program", "lowered"))
+            lines = f"{name}, {what}: {found.render()}", again, report.advice("within='{}'")
             raise NotEquivalent("\n".join(filter(None, lines)), found)
         if report.unknown:
             raise AssertionError("; ".join(report.unknown))

@@ -225,6 +225,8 @@ def test_a_program_without_kernels_is_an_error() -> None:
 REFUSED: dict[str, tuple[str, str, str, int]] = {
     "break": ("for i in pl.range(4):\n    if i > 2:\n        break\n    out = pl.tile.store(pl.tile.load(x, [0, 0], [16, 64]), [0, 0], out)\nreturn out",
               "", "break cannot be written", 8),
+    "continue": ("for i in pl.range(4):\n    if i > 2:\n        continue\n    out = pl.tile.store(pl.tile.load(x, [0, 0], [16, 64]), [0, 0], out)\nreturn out",
+                 "", "continue cannot be written", 8),
     "unknown operation": ("t = pl.tile.frobnicate(pl.tile.load(x, [0, 0], [16, 64]), 3)\nreturn pl.tile.store(t, [0, 0], out)",
                           "", "frobnicate cannot be written", 6),
     "misaligned slice": ("t = pl.tile.load(x, [0, 0], [16, 64])\nreturn pl.tile.store(pl.tile.slice(t, [16, 16], [0, 4]), [0, 0], out)",
