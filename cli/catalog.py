@@ -260,7 +260,7 @@ def _op_row(decl: OpDecl, known: Sequence[Target]) -> dict[str, Any]:
         "effect": decl.effect,
         "target_defined": decl.target_defined,
         "doc": decl.doc,
-        "targets": {t.name: _legality(t, decl) for t in known},
+        "targets": {t.name: legality(t, decl) for t in known},
     }
 
 
@@ -283,15 +283,22 @@ def verdicts_of(target: Target, decl: OpDecl) -> dict[str, Legality]:
     return {name: target.legal(decl.pto, work_dtype(decl, name), **words) for name in taken}
 
 
-def _legality(target: Target, decl: OpDecl) -> dict[str, Any] | None:
-    """The dtypes an operation may have on a target, each refusal with its reason; None without instruction."""
-    if decl.pto is None:
+def legality(target: Target, decl: OpDecl) -> dict[str, Any] | None:
+    """The dtypes an operation may have on a target, and why it may have none; ``None`` where no instruction is due.
+
+    ``dtypes``: of its own instruction, with ``conditions``; ``lowered``: those for which others take its place.
+    """
+    from ..extract.composed import composed
+
+    others = composed(decl, target)
+    if decl.pto is None and not others:
         return None
-    verdicts = verdicts_of(target, decl)
+    verdicts = verdicts_of(target, decl) if decl.pto is not None else {}
     takes = [name for name, v in verdicts.items() if v.ok]
+    lowered = [name for name, v in others.items() if v.ok and name not in takes]
     conditions = dict.fromkeys(v.reason for v in verdicts.values() if v.ok and v.reason)
-    refused = "" if takes else next((v.reason for v in verdicts.values()), "")
-    return {"dtypes": takes, "conditions": list(conditions), "refused": refused}
+    refused = "" if takes or lowered else next((v.reason for v in (verdicts or others).values()), "")
+    return {"dtypes": takes, "conditions": list(conditions), "lowered": lowered, "refused": refused}
 
 
 def _op_table(rows: Sequence[dict[str, Any]], known: Sequence[Target]) -> str:
@@ -300,7 +307,7 @@ def _op_table(rows: Sequence[dict[str, Any]], known: Sequence[Target]) -> str:
     head = ["operation", "operands", "PTO", *(t.name for t in known)]
     cells = []
     for row in rows:
-        legal = [_short(row["targets"][t.name]) for t in known]
+        legal = [_short(row, t.name) for t in known]
         cells.append([row["name"], _operands(row), row["pto"] or "", *legal])
     return table(head, cells, limit=48)
 
@@ -311,10 +318,14 @@ def _operands(row: dict[str, Any]) -> str:
     return ", ".join(words)
 
 
-def _short(legality: dict[str, Any] | None) -> str:
-    if legality is None:
+def _short(row: dict[str, Any], target: str) -> str:
+    """Return the dtypes of an operation on a target: its own instruction's, then those for which others stand in."""
+    found = row["targets"][target]
+    if found is None:
         return "-"
-    return " ".join(legality["dtypes"]) + (" (*)" if legality["conditions"] else "") or "none"
+    own = " ".join(found["dtypes"]) + (" (*)" if found["conditions"] else "")
+    lowered = f"lowered to other instructions: {' '.join(found['lowered'])}" if found["lowered"] else ""
+    return "; ".join(filter(None, (own, lowered))) or ("none" if row["pto"] else "-")
 
 
 def _op_text(row: dict[str, Any]) -> str:
@@ -326,8 +337,8 @@ def _op_text(row: dict[str, Any]) -> str:
         lines.append(f"    {p['name']}: {p['kind']}" + ("" if p["required"] else f" (default {p['default']})"))
     if row["target_defined"]:
         lines.append(f"  left open by the hardware documents: {row['target_defined']}")
-    for name, legality in row["targets"].items():
-        lines.append(f"  {name}: {_short(legality)}")
-        lines += [f"    {c}" for c in legality["conditions"]] if legality else []
-        lines += [f"    {legality['refused']}"] if legality and legality["refused"] else []
+    for name, found in row["targets"].items():
+        lines.append(f"  {name}: {_short(row, name)}")
+        lines += [f"    {c}" for c in found["conditions"]] if found else []
+        lines += [f"    {found['refused']}"] if found and found["refused"] else []
     return "\n".join(lines) + "\n"

@@ -25,7 +25,7 @@ from tilegg.cli import main as run_cli
 from tilegg.codegen.signals import check_signals
 from tilegg.ir import ops as _ops  # noqa: F401  (registers the operations)
 from tilegg.ir.diagnostics import CODES
-from tilegg.ir.op import OPS
+from tilegg.ir.op import OPS, OpDecl
 from tilegg.rewrite import engine as _engine  # noqa: F401  (registers the rules)
 from tilegg.rules.check_scalars import is_scalar_rule
 from tilegg.rules.rule import CONTRACTS, RULES
@@ -119,7 +119,8 @@ def recipes() -> str:
 
 def operations() -> str:
     """Return docs/operations.md."""
-    lines = ["# Operations", "", "Made from the declarations in `ir/ops`. Legality stands in `docs/targets.md`."]
+    lines = ["# Operations", "", "Made from the declarations in `ir/ops`. Legality stands in `docs/targets.md`.", ""]
+    lines.append("*others*: the dtypes for which a target takes other instructions in an operation's place; `-`: none.")
     family = ""
     for name, decl in sorted(OPS.items(), key=lambda item: (item[1].family, item[0])):
         if decl.family != family:
@@ -128,10 +129,20 @@ def operations() -> str:
             lines.append("| operation | operands | PTO | meaning | left open by the hardware |")
             lines.append("|---|---|---|---|---|")
         operands = ", ".join(p.name if p.required else f"{p.name}=" for p in decl.params)
-        pto = f"`{decl.pto}`" if decl.pto else ""
-        first = decl.doc.split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
-        lines.append(f"| `{name}` | {operands} | {pto} | {first} | {decl.target_defined} |")
+        pto = "; ".join(filter(None, (f"`{decl.pto}`" if decl.pto else "", _others(decl))))
+        meaning = " ".join(decl.doc.split()).replace("|", "\\|")
+        lines.append(f"| `{name}` | {operands} | {pto} | {meaning} | {decl.target_defined} |")
     return "\n".join(lines) + "\n"
+
+
+def _others(decl: OpDecl) -> str:
+    """Return the dtypes for which other instructions take an operation's place, by target."""
+    from tilegg.cli.catalog import legality
+
+    found = {name: (legality(load_target(name), decl) or {}).get("lowered", []) for name in target_names()}
+    if not any(found.values()):
+        return ""
+    return "others: " + "; ".join(f"{name} {' '.join(dtypes) or '-'}" for name, dtypes in found.items())
 
 
 def rules() -> str:

@@ -35,3 +35,10 @@ def test_the_summary_shown_is_the_one_printed(tmp_path: Path) -> None:
     run = subprocess.run([sys.executable, "-m", "tilegg", *words], capture_output=True, text=True, cwd=ROOT)
     shown = re.findall(r"^a5: \d+ instructions.*$", (ROOT / "docs" / "cli.md").read_text(), re.M)
     assert shown == [line for line in run.stderr.splitlines() if line.startswith("a5:")]
+
+
+def test_operations_are_listed_with_their_notes_and_with_what_takes_their_place() -> None:
+    rows = (ROOT / "docs" / "operations.md").read_text().splitlines()
+    (row,) = [line for line in rows if line.startswith("| `tile.tquant_mx` |")]
+    assert "[N, K], transposed to [K, N] -> elements [K, N], scales [K/32, N]" in row
+    assert "others: a2a3 -; a5 FP16 BF16 FP32" in row

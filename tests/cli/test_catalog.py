@@ -90,6 +90,19 @@ def test_ops_lists_the_dtypes_that_an_operation_takes_itself(tilegg):
     assert listed["tile.sort32"]["a5"] == "FP16 FP32" and listed["tile.quant"]["a5"] == "FP32"
 
 
+def test_ops_lists_what_other_instructions_take_the_place_of(tilegg):
+    rows = {r["name"]: r["targets"] for r in tilegg("ops", "--json").json["ops"]}
+    lowered = {name: {t: v["lowered"] for t, v in found.items()} for name, found in rows.items() if found["a5"]}
+    assert lowered["tile.sin"] == {"a2a3": ["FP32"], "a5": ["FP32"]}
+    assert lowered["tile.tquant_mx"] == {"a2a3": [], "a5": ["FP16", "BF16", "FP32"]}
+    assert "INT8" in lowered["tile.select"]["a5"] and "INT8" not in lowered["tile.select"]["a2a3"]
+    assert lowered["tile.add"] == {"a2a3": [], "a5": []} and rows["tensor.sin"]["a5"] is None
+    assert "a2a3: lowered to other instructions: FP32\n" in tilegg("ops", "tile.sin").out
+    assert "a2a3: -\n" in tilegg("ops", "tensor.sin").out
+    text = tilegg("ops", "tile.tquant_mx").out
+    assert "a2a3: -\n" in text and "exists on A5 only" in text and "a5: lowered to other instructions: FP16" in text
+
+
 def test_ops_lists_every_declared_operation(tilegg):
     rows = {r["name"]: r for r in tilegg("ops", "--json").json["ops"]}
     assert list(rows) == list(OPS)
