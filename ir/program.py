@@ -237,7 +237,8 @@ def require_program(given: object, caller: str, *also: type) -> None:
     """Raise ``TypeError`` where something else than a program, or one of ``also``, is given to a public function."""
     if not isinstance(given, (Program, *also)):
         kinds = " or ".join(t.__name__ for t in (Program, *also))
-        hint = "read text with tilegg.parse(text, name) first" if isinstance(given, str) else "tilegg.parse gives one"
+        own = isinstance(getattr(given, "program", None), Program)
+        hint = "give its .program" if own else "read text with tilegg.parse(text, name) first"
         raise TypeError(f"{caller} takes a {kinds}, not {type(given).__name__}: {hint}")
 
 

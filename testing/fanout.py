@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..ir.equivalence import Report, Samples, Session, Setup, Source, Tally, total
-from ..ir.program import Function, Program
+from ..ir.program import Function, Program, require_program
 from .exhaustive import LIMIT, Every, every_input
 
 #: Parts a test is cut into at most: enough for many workers, few enough that sending them costs nothing.
@@ -47,6 +47,8 @@ def compare_programs(
     elements), ``executor`` does the runs. ``promises``: the program that ``a`` was made from, whose promises the inputs
     keep too.
     """
+    for program in (a, b):
+        require_program(program, "compare_programs", Function)
     setup = Setup(a, b, contract, facts or {}, dims or {}, function, promises)
     session = Session(setup)
     source: Source = every_input(session, limit) if exhaustive else Samples(inputs, seed)

@@ -17,6 +17,7 @@ from tilegg.ir.program import Op, Program, Value
 from tilegg.ir.types import tensor
 from tilegg.rules.rule import RULES, Bound
 from tilegg.testing import NotEquivalent, as_program, assert_equivalent, assert_lowering_correct, elements_of
+from tilegg.testing.fanout import compare_programs
 from tilegg.testing.lowering import check_lowering
 
 
@@ -161,6 +162,15 @@ class TestWrongOptions:
                 check()
             assert caught.value.diagnostics[0].code == "TG030"
 
+    def test_what_is_no_program(self) -> None:
+        program = tilegg.parse(self.TEXT)
+        with pytest.raises(TypeError, match=r"^compare_programs takes a Program or Function, not str: .*tilegg\.parse"):
+            compare_programs(program, self.TEXT)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=r"^lower takes a Program, not str: .*tilegg\.parse"):
+            check_lowering(self.TEXT, "a5")  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=r"^run takes a Program or Function, not Lowered: give its \.program$"):
+            tilegg.run(tilegg.lower(program, "a5"), {})  # type: ignore[arg-type]
+
     def test_sizes_of_a_run_and_of_the_signal_check(self) -> None:
         program = tilegg.parse(self.TEXT)
         wrong = {"zz": 3}
@@ -219,6 +229,17 @@ class TestLowerings:
         with pytest.raises(NotEquivalent, match="allow them with within='ulp:2'"):
             assert_lowering_correct(text, arch, contract="contracted")
         assert_lowering_correct(text, arch, contract="contracted", within="ulp:1")
+
+    def test_advice_is_for_what_leaving_roundings_out_may_do(self) -> None:
+        sums = "r = pl.tile.sub(pl.tile.add(pl.tile.muls(t, 3.1), t), pl.tile.muls(t, 4.1))"
+        program = tilegg.parse(kernel("FP32", "FP32", sums))
+        apart, infinite = (
+            check_lowering(program, "a5", contract="contracted", facts={"x": limits})
+            for limits in ((1, 9), (1e38, 3e38))
+        )
+        assert "--within ulp:N, with a large N where later steps cancel" in apart.advice("--within {}")
+        assert not infinite.ok and not infinite.advice("--within {}")
+        assert not check_lowering(program, "a5").advice("--within {}")
 
     def test_the_objective_is_that_of_the_lowering(self) -> None:
         text = cast("FP32", "FP16 rint", "INT8 rint")
