@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.emit_forms import PADS
 from ..codegen.pto import api as pto
 from ..codegen.pto.base import segment_sizes
 from ..codegen.pto.elements import ELEMENT_NAMES, PACKED_PAIRS, element_bytes, spell
@@ -25,6 +26,7 @@ from ..ir.dtypes import BOOL, INDEX, DType, parse_dtype
 from ..ir.op import OPS, Env
 from ..ir.ops._math import scalar_like
 from ..ir.tilearray import Arr
+from ..ir.ops.memory import pad_element
 from ..ir.types import scalar, tile
 
 #: Operations that other ones of the same mnemonic come before: a fill, and quotients whose scalar stands first.
@@ -33,6 +35,7 @@ BY_MNEMONIC = {decl.pto: decl for decl in OPS.values() if decl.pto and decl.name
 #: What an instruction means where its first operand is the scalar.
 _SCALAR_FIRST = {"tdivs": OPS["tile.rdivs"]}
 _CMP = ("eq", "ne", "lt", "le", "gt", "ge")
+_PADS = {code: word for word, code in PADS.items()}
 
 
 def dtype_of(attr: Any) -> DType:
@@ -428,10 +431,7 @@ class Machine:
         return self.meaning(name, data, ins, dtype)
 
     def padded(self, src: Tile, dst: Tile, dtype: DType) -> Arr:
-        pads = {1: 0, 2: dtype.max_value, 3: dtype.min_value}
-        if dtype.is_float:
-            pads = {1: 0, 2: float("inf"), 3: float("-inf")}
-        out = np.full(dst.valid, scalar_like(pads[dst.type.data.pad], dtype))
+        out = np.full(dst.valid, pad_element(_PADS[dst.type.data.pad], dtype))
         out[: src.valid[0], : src.valid[1]] = src.read()
         return out
 

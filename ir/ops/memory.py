@@ -410,7 +410,7 @@ def _fillpad(call: Call) -> Type:
 
 @op("tile.fillpad", result=_fillpad, pto="tfillpad", unified="fillpad", family=MOVE, raw=True)
 def fillpad(tile: Tile, pad_value: Pad = "zero", *, env: Env) -> Any:
-    """Fill everything outside the valid shape with zero, the largest or the smallest value."""
+    """Fill everything outside the valid shape: zero, the largest or the smallest value (infinite if there is one)."""
     dtype = env.dtype(0)
     out = np.full(tile.data.shape, pad_element(pad_value, dtype), tile.data.dtype)
     region = tuple(slice(0, n) for n in tile.valid)
@@ -419,11 +419,14 @@ def fillpad(tile: Tile, pad_value: Pad = "zero", *, env: Env) -> Any:
 
 
 def pad_element(pad: str, dtype: DType) -> Any:
-    """Return the element that a pad word stands for: zero, the largest or the smallest value, infinities for floats."""
+    """Return the element that a pad word stands for: zero, the largest or the smallest value.
+
+    Infinities where the dtype has them, else its largest and smallest number (the rule of pto-isa's TFILLPAD).
+    """
     if pad in ("zero", "null"):
         return scalar_like(0, dtype)
-    if dtype.is_float:
-        return scalar_like(float("inf") if pad == "max" else float("-inf"), dtype)
+    if dtype.has_inf:
+        return scalar_like(math.inf if pad == "max" else -math.inf, dtype)
     return scalar_like(dtype.max_value if pad == "max" else dtype.min_value, dtype)
 
 

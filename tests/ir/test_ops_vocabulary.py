@@ -14,6 +14,7 @@ from tilegg.ir.convert import decode, encode
 from tilegg.ir.diagnostics import TileggError
 from tilegg.ir.dtypes import (
     BF16,
+    DTYPES,
     FP8E4M3FN,
     FP16,
     FP32,
@@ -29,6 +30,7 @@ from tilegg.ir.dtypes import (
 from tilegg.ir.interp import TileArray, run
 from tilegg.ir.interp_eval import eval_op
 from tilegg.ir.op import OPS
+from tilegg.ir.ops.memory import pad_element
 from tilegg.ir.types import tensor, tile
 from tilegg.ir.verify import verify
 
@@ -224,6 +226,13 @@ def test_padding() -> None:
     inside = TileArray(np.full((2, 2), 7, np.int8), (1, 2))
     assert values("tile.fillpad_inplace", inside, pad_value="max").tolist() == [[7, 7], [127, 127]]
     assert inside.data.tolist() == [[7, 7], [127, 127]]
+
+
+@pytest.mark.parametrize("dtype", [d for d in DTYPES.values() if d.storage_name], ids=str)
+def test_pads_are_infinite_where_the_dtype_has_infinities_else_its_limits(dtype: DType) -> None:
+    limits = (INF, -INF) if dtype.has_inf else (dtype.max_value, dtype.min_value)
+    for word, limit in zip(("max", "min"), limits):
+        assert decode(np.asarray([pad_element(word, dtype)]), dtype)[0] == limit
 
 
 def test_rows_of_unlike_length_side_by_side() -> None:
