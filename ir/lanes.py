@@ -70,6 +70,13 @@ def load(storage: Arr, dtype: DType) -> Arr:
     return carrier(decode(storage, element(dtype)), dtype)
 
 
+def number(stored: Arr, dtype: DType) -> Any:
+    """Return the one element of a storage array, of any rank, as a Python number; BOOL gives a bool."""
+    if element(dtype).is_coded:
+        stored = load(stored, dtype)
+    return stored.item()
+
+
 def store(values: Any, dtype: DType) -> Arr:
     """Return the storage array of carriers that are values of the dtype."""
     own = element(dtype)

@@ -32,8 +32,7 @@ class Pointer:
         """Return elements as carriers (a Python number for an int index); raises TG032 outside of the memory."""
         at = self.place(index, active)
         if not isinstance(at, np.ndarray):
-            found = lanes.load(self._row(at).reshape(1), self.dtype)[0].item()
-            return found
+            return lanes.number(self._row(at), self.dtype)
         picked = self.memory[np.arange(at.size), at] if self.memory.ndim == 2 else self.memory[at]
         return lanes.load(picked, self.dtype)
 

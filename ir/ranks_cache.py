@@ -25,12 +25,12 @@ class ScalarCache:
         self._lines: dict[_Line, Arr] = {}
 
     def read(self, view: View, owner: int, index: tuple[int, ...]) -> Any:
-        """Return an element as the cache has it, fetching its line first if need be."""
+        """Return a stored element as the cache has it, fetching its line first if need be."""
         at = _offset(view, index)
         line = self._line(view, owner, at)
         size = view.array.itemsize
         start = at % LINE
-        return line[start : start + size].view(view.array.dtype)[0].item()
+        return line[start : start + size].view(view.array.dtype)[0]
 
     def write(self, view: View, owner: int, index: tuple[int, ...], value: Any, source: int, number: int) -> Write:
         """Change an element in the cache and return the write of its line to memory."""

@@ -15,6 +15,7 @@ from .collectives import Part, effect_of
 from .diagnostics import error
 from .dimexpr import evaluate
 from .interp_eval import evaluator, placer, scalar_rounder
+from .lanes import number
 from .op import OPS
 from .ops._math import scalar_like
 from .ops._windows import aligned, index_at, window_at
@@ -67,7 +68,8 @@ def _local(world: World, rank: int, request: Request) -> Any:
         _, region = world.read(rank, request, view, view.rank, _index_read(plan.name, request.values))
         world.note(rank, "load", s, reads=(region,))
         if world.fenced and plan.name == "tensor.read":
-            return world.caches[rank].read(view, view.rank, index_at(request.values[1]))
+            stored = world.caches[rank].read(view, view.rank, index_at(request.values[1]))
+            return number(stored, plan.types[at].dtype)
         return plan.extra(request.values, request.names)
     region = view.region(view.rank, view.array)
     world.settle(rank, region)

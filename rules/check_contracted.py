@@ -13,6 +13,7 @@ import numpy as np
 
 from ..ir.codes import decode
 from ..ir.convert import encode
+from ..ir.lanes import number
 from ..ir.ops._math import scalar_like
 from ..ir.tilearray import Arr
 from ..ir.types import ScalarType
@@ -34,7 +35,7 @@ def real_value(p: Pattern, values: Mapping[Var, Valued], like: Valued) -> Any:
     if isinstance(p, Var):
         value = values[p]
         if isinstance(value.type, ScalarType):
-            rounded = np.asarray([scalar_like(value.data[0].item(), like.dtype)])
+            rounded = np.asarray([scalar_like(number(value.data[0], value.dtype), like.dtype)])
             return decode(rounded.astype(like.dtype.storage), like.dtype).astype(np.longdouble)
         return decode(value.data, value.dtype).astype(np.longdouble)
     children = [real_value(c, values, like) for c in p.children]

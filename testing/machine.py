@@ -23,10 +23,11 @@ from ..codegen.pto.types import PtrType, TileBufType
 from ..ir import packing
 from ..ir.convert import convert
 from ..ir.dtypes import BOOL, INDEX, DType, parse_dtype
+from ..ir.lanes import number
 from ..ir.op import OPS, Env
 from ..ir.ops._math import scalar_like
-from ..ir.tilearray import Arr
 from ..ir.ops.memory import pad_element
+from ..ir.tilearray import Arr
 from ..ir.types import scalar, tile
 
 #: Operations that other ones of the same mnemonic come before: a fill, and quotients whose scalar stands first.
@@ -34,8 +35,8 @@ _SECOND = ("tile.full", "tile.rdivs")
 BY_MNEMONIC = {decl.pto: decl for decl in OPS.values() if decl.pto and decl.name not in _SECOND}
 #: What an instruction means where its first operand is the scalar.
 _SCALAR_FIRST = {"tdivs": OPS["tile.rdivs"]}
-_CMP = ("eq", "ne", "lt", "le", "gt", "ge")
 _PADS = {code: word for word, code in PADS.items()}
+_CMP = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
 def dtype_of(attr: Any) -> DType:
@@ -105,6 +106,17 @@ def to_bytes(values: Arr, attr: Any) -> Arr:
         return packing.pack_nibbles(values, dtype)[..., None]
     cast = np.ascontiguousarray(values.astype(dtype.storage, copy=False))
     return cast.view(np.uint8).reshape(*values.shape, -1)
+
+
+def register_of(raw: Arr, attr: Any) -> Any:
+    """Return the number that the bytes of one element are in a scalar register."""
+    dtype = dtype_of(attr)
+    return number(raw.view(dtype.storage), dtype)
+
+
+def bytes_of(value: Any, attr: Any) -> Arr:
+    """Return the bytes of one element that a scalar register is stored as."""
+    return np.asarray([scalar_like(value, dtype_of(attr))]).view(np.uint8)
 
 
 def added(raw: Arr, new: Arr, attr: Any) -> Arr:
@@ -220,7 +232,7 @@ class Machine:
             return bool(value)
         if dtype is INDEX:
             return int(value)
-        return scalar_like(value, dtype).item() if dtype.is_float else int(scalar_like(int(value), dtype))
+        return number(scalar_like(value if dtype.is_float else int(value), dtype), dtype)
 
     def scalar(self, op: Any, name: str, values: list[Any]) -> Any:
         a, b, *_ = (*values, None)
@@ -303,13 +315,12 @@ class Machine:
         self.put(view, new.reshape(*view.shape, new.shape[-1]), "atomicType" in op.properties)
 
     def pto_load_scalar(self, op: Any, values: list[Any]) -> Any:
-        raw = self.fetch(View(Pointer(values[0].data, values[0].offset + values[1], values[0].element), (1,), (1,)))
-        return np.ascontiguousarray(raw).view(dtype_of(values[0].element).storage).item()
+        at = Pointer(values[0].data, values[0].offset + values[1], values[0].element)
+        return register_of(np.ascontiguousarray(self.fetch(View(at, (1,), (1,)))), at.element)
 
     def pto_store_scalar(self, op: Any, values: list[Any]) -> None:
-        new = np.asarray([values[2]]).astype(dtype_of(values[0].element).storage).view(np.uint8)
         at = Pointer(values[0].data, values[0].offset + values[1], values[0].element)
-        self.put(View(at, (1,), (1,)), new.reshape(1, -1), False)
+        self.put(View(at, (1,), (1,)), bytes_of(values[2], at.element).reshape(1, -1), False)
 
     def pto_castptr(self, op: Any, values: list[Any]) -> Pointer:
         return Pointer(values[0].data, values[0].offset, op.results[0].type.element)
@@ -361,13 +372,12 @@ class Machine:
     def pto_tgetval(self, op: Any, values: list[Any]) -> Any:
         tile_, at = values
         size = element_bytes(tile_.type.element)
-        return tile_.data[tile_.offset + at * size :][:size].view(dtype_of(tile_.type.element).storage)[0].item()
+        return register_of(tile_.data[tile_.offset + at * size :][:size], tile_.type.element)
 
     def pto_tsetval(self, op: Any, values: list[Any]) -> None:
         tile_, at, value = values
         size = element_bytes(tile_.type.element)
-        number = np.asarray([value]).astype(dtype_of(tile_.type.element).storage)
-        tile_.data[tile_.offset + at * size :][:size] = number.view(np.uint8)
+        tile_.data[tile_.offset + at * size :][:size] = bytes_of(value, tile_.type.element)
 
     # -- instructions ------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from .. import lazy_numpy as np
 from .. import valueset as vs
 from ..diagnostics import error
 from ..dtypes import INDEX, INT32, DType
+from ..lanes import number
 from ..op import (
     Atomic,
     Call,
@@ -200,9 +201,9 @@ def _written(call: Call) -> Type:
 
 
 @op("tile.read", result=_element, unified="read", family=MOVE)
-def tile_read(tile: Tile, indices: Dims) -> Any:
+def tile_read(tile: Tile, indices: Dims, *, env: Env) -> Any:
     """One element of a tile, as a scalar."""
-    return tile[index_at(indices)].item()
+    return number(tile[index_at(indices)], env.dtype(0))
 
 
 @op("tile.write", result=_written, unified="write", family=MOVE, effect="write", raw=True)
@@ -213,9 +214,9 @@ def tile_write(tile: Tile, indices: Dims, value: Scalar, *, env: Env) -> Any:
 
 
 @op("tensor.read", result=_element, unified="read", family=MOVE, effect="read")
-def tensor_read(tensor: Tensor, indices: Dims) -> Any:
+def tensor_read(tensor: Tensor, indices: Dims, *, env: Env) -> Any:
     """One element of a tensor, as a scalar."""
-    return tensor[index_at(indices)].item()
+    return number(tensor[index_at(indices)], env.dtype(0))
 
 
 @op("tensor.write", result=_written, unified="write", family=MOVE, effect="write")

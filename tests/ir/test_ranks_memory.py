@@ -133,6 +133,19 @@ def test_scalar_accesses_to_windows() -> None:
         run_ranks(kernel(params, body, "w"), 2, {}, undefined="ignore")
 
 
+@pytest.mark.parametrize("memory", ["released", "fenced"])
+def test_elements_of_windows_are_numbers_and_not_codes(memory: str) -> None:
+    params = "w: pld.DistributedTensor[[1, 4], pl.FP8E4M3FN], sig: pld.DistributedTensor[[NR, 1], pl.INT32]"
+    body = (
+        "    a = pl.tensor.write(w, [0, 0], 1.5)\n"
+        "    v = pl.tensor.read(w, [0, 0])\n"
+        "    b = pl.tensor.write(w, [0, 1], v)\n"
+        "    s = pld.tensor.barrier(sig)\n"
+    )
+    result = run_ranks(kernel(params, body, "w"), 2, {}, memory=memory)
+    assert [w[0, :2].tolist() for w in result.windows["w"]] == [[0x3C, 0x3C]] * 2
+
+
 def test_a_plain_tensor_is_no_argument_for_a_window() -> None:
     text = PRELUDE.format(params="sig: pld.DistributedTensor[[2, 1], pl.INT32]", window="sig")
     caller = (

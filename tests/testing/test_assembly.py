@@ -216,3 +216,15 @@ def test_columns_that_the_assembler_does_not_take_are_refused(line: str, dtypes:
         assert_lowering_correct(columns(line, 40, *dtypes.split(), wide=wide), "a5", inputs=2, facts={"x1": (0, 1)})
     found = caught.value.diagnostics[0]
     assert found.code == "TG023" and found.reason and found.hint
+
+
+@pytest.mark.parametrize("dtype", ["FP8E4M3FN", "FP8E5M2", "BF16"])
+@pytest.mark.parametrize("read", ["pl.tile.read(t, [3, 13])", "pl.tensor.read(x, [3, 13])"])
+def test_single_elements_are_numbers_in_registers(dtype: str, read: str) -> None:
+    copy = kernel(dtype, dtype, f"q = {read}", "r = pl.tile.write(t, [0, 9], q)", shape=(8, 32))
+    assert_lowering_correct(copy, "a5", inputs=3)
+    literal = kernel(dtype, dtype, "r = pl.tile.write(t, [0, 9], -1.6)", shape=(8, 32))
+    assert_lowering_correct(literal, "a5", inputs=2)
+    used = kernel(dtype, "FP32", f"q = pl.scalar.cast({read}, pl.FP32)", "r = pl.tile.full([8, 32], pl.FP32, 1.0)",
+                  "r = pl.tile.muls(r, q)", shape=(8, 32))  # fmt: skip
+    assert_lowering_correct(used, "a5", inputs=3)
