@@ -367,13 +367,14 @@ def tile_read(state: State, s: Op) -> None:
     """``tile.read``: one element as a scalar."""
     ref = state.compact(state.tile(s.operands[0]))
     tile, at = _element(state, ref, s.operands[1], ref.form.dtype)
-    value = state.b.op("pto.tgetval", [tile, at], [scalar_type(ref.form.dtype)]).results[0]
+    value = state.b.op("pto.tgetval", [tile, at], [state.register(ref.form.dtype)]).results[0]
     state.scalars[s.result.name] = state.name(value, s.result.name)
 
 
 def tile_write(state: State, s: Op) -> None:
     """``tile.write``: one element from a scalar, in place; the result is the tile."""
     ref = state.own(s.operands[0], s)
+    state.register(ref.form.dtype)
     tile, at = _element(state, ref, s.operands[1], ref.form.dtype)
     value = scalar_operand(state, s.operands[2], ref.form.dtype)
     state.b.dps("tsetval", [at, value], [tile])

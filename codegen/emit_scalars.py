@@ -52,7 +52,7 @@ _NATURAL = frozenset(
 
 def constant(state: Scopes, value: int | float | bool, dtype: DType) -> SSAValue:
     """Return a literal in a dtype: rounded to nearest even for floats, low bits for integers."""
-    type_ = scalar_type(dtype)
+    type_ = state.register(dtype)
     if not dtype.is_float:
         number = int(value)
         bits = 64 if dtype.kind == "index" else dtype.bits
@@ -90,6 +90,8 @@ def convert(state: Scopes, x: SSAValue, src: DType, dst: DType, mode: str = "rin
     """
     if src is dst:
         return x
+    for dtype in (src, dst):
+        state.register(dtype)
     if dst is BOOL:
         return _compare(state, "ne", x, constant(state, 0, src), src)
     if src is BOOL:

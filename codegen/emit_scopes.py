@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NoReturn
 
-from xdsl.dialects.builtin import IndexType, IntegerType
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..ir.diagnostics import Span, error
@@ -46,6 +46,17 @@ class Scopes:
     def fail(self, message: str, reason: str = "", hint: str = "") -> NoReturn:
         """Raise TG023 at the current statement."""
         raise error("TG023", message, self.span, reason=reason, hint=hint)
+
+    def register(self, dtype: DType) -> Attribute:
+        """Return the type of scalars that can be computed with; raises TG023 for those that can only be copied."""
+        type_ = scalar_type(dtype)
+        if not isinstance(type_, IndexType | IntegerType | AnyFloat):
+            self.fail(
+                f"{dtype.name} scalars cannot be written as assembly",
+                "the assembler's constants and conversions are those of integers and of MLIR's own floats",
+                "cast a tile instead, and read or write single elements while they are FP32",
+            )
+        return type_
 
     # -- scopes ------------------------------------------------------------------------------------------
 

@@ -120,3 +120,21 @@ def test_a_tile_is_no_parameter_of_a_kernel() -> None:
         emit(lowered)
     (found,) = problem.value.diagnostics
     assert found.code == "TG023" and "pl.load" in (found.hint or "") and "local memory" in (found.reason or "")
+
+
+@pytest.mark.parametrize("value", ["2.0", "pl.scalar.cast(s, pl.{})"])
+@pytest.mark.parametrize("dtype", ["HF8", "FP8E8M0"])
+@pytest.mark.parametrize("arch", ["a2a3", "a5"])
+def test_scalars_that_the_assembler_cannot_compute_are_refused_where_they_stand(
+    arch: str, dtype: str, value: str
+) -> None:
+    program = parse(
+        "import pypto.language as pl\n\n@pl.function(type=pl.FunctionType.InCore)\n"
+        f"def k(s: pl.Scalar[pl.FP32], out: pl.Out[pl.Tensor[[16, 64], pl.{dtype}]]):\n"
+        f"    pl.tensor.write(out, [0, 0], {value.format(dtype)})\n"
+    )
+    with pytest.raises(TileggError) as problem:
+        emit(lower(program, arch))
+    (found,) = problem.value.diagnostics
+    assert found.code == "TG023" and found.message == f"{dtype} scalars cannot be written as assembly"
+    assert found.span is not None and found.span.line == 5 and found.reason and "FP32" in (found.hint or "")
