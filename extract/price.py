@@ -99,8 +99,8 @@ _BY_RULE = frozenset({"tile.approx", "tile.reshape"})
 Prices = list[list[Price | Refusal]]
 
 
-#: Reads of one element, and their instructions.
-_READS = {"tile.read": "tgetval"}
+#: Reads and writes of one element, and their instructions.
+_ELEMENTS = {"tile.read": "tgetval", "tile.write": "tsetval"}
 _EXTREMA = frozenset({"max", "min", "maxnum", "minnum", "fmax", "fmin"})
 #: Plain operations that are no instruction of LLVM, and what they become there.
 _RAISED = frozenset(f"scalar.{n}" for n in ("max", "min", "abs", "sqrt", "exp", "log", "pow"))
@@ -219,8 +219,10 @@ class Pricer:
         """Return the price of an operation other than a cast by its operand and result types."""
         if decl.composite:
             return _no_instruction(decl)
-        if decl.scalar is not None or decl.name in _READS:
-            return self._scalar(decl, types, result)
+        if decl.name in _ELEMENTS:
+            return self._element(decl, types)
+        if decl.scalar is not None:
+            return self._scalar(decl, result)
         if decl.pto is None or decl.name in FREE or isinstance(result, ScalarType) or decl.name.startswith(_ORDERED):
             return NOTHING
         words = tuple(sorted([(k, repr(v)) for k, v in attrs.items()])) if attrs else ()
@@ -231,16 +233,28 @@ class Pricer:
             self._remember(key, found)
         return found
 
-    def _scalar(self, decl: OpDecl, types: list[Any], result: Any) -> Price | Refusal:
-        """Return the price of a scalar or SIMT operation, or of reading one element of a tile.
+    def _element(self, decl: OpDecl, types: list[Any]) -> Price | Refusal:
+        """Return the price of reading or writing one element of a tile; writes stay as they are and cost nothing."""
+        rows, cols, phys = work_shape(types[:1])
+        instr = Instr(_ELEMENTS[decl.name], (types[0].dtype.name,), rows, cols, phys)
+        if self.target is not None and (refusal := self._refusal(instr)):
+            return refusal
+        if decl.effect == "write":
+            return NOTHING
+        return Price(1.0 if self.target is None else cycles(self.target, instr), 1)
+
+    def _refusal(self, instr: Instr) -> Refusal | None:
+        """Return why the target does not take an instruction."""
+        assert self.target is not None
+        dtype, words = instr.dtypes[0], dict(instr.attrs)
+        legality = self.target.legal(instr.op, dtype, **words)
+        return None if legality.ok else Refusal(legality.reason, self.target.way_out(instr.op, dtype, **words))
+
+    def _scalar(self, decl: OpDecl, result: Any) -> Price | Refusal:
+        """Return the price of a scalar or SIMT operation.
 
         Scalars run beside the vector unit: they count no cycles, and decide only where all else is equal.
         """
-        if decl.name in _READS:
-            if self.target is None or not types:
-                return Price(1.0, 1)
-            rows, cols, phys = work_shape(types[:1])
-            return Price(cycles(self.target, Instr(_READS[decl.name], (types[0].dtype.name,), rows, cols, phys)), 1)
         record, target = decl.scalar, self.target
         assert record is not None
         if record.capability and target is not None and not target.has(record.capability):
@@ -280,10 +294,7 @@ class Pricer:
         if not instr.dtypes:
             # What an unknown operation gives has no known type; it passes through unpriced.
             return NOTHING
-        legality = self.target.legal(instr.op, instr.dtypes[0], **dict(instr.attrs))
-        if not legality.ok:
-            return Refusal(legality.reason, self.target.way_out(instr.op, instr.dtypes[0], **dict(instr.attrs)))
-        return Price(cycles(self.target, instr), 1)
+        return self._refusal(instr) or Price(cycles(self.target, instr), 1)
 
     def _both(self, *parts: tuple[str, list[Any]], result: Any) -> Price | Refusal:
         """Return the price of an operation that is two instructions for columns: each row has one element."""

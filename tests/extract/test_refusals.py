@@ -6,8 +6,10 @@ import pytest
 from tilegg.codegen.emit import emit
 from tilegg.extract.lower import lower
 from tilegg.ir.diagnostics import Diagnostic, TileggError
+from tilegg.ir.dtypes import DTYPES
 from tilegg.ir.op import OPS
 from tilegg.ir.text import parse
+from tilegg.rules.target import load_target
 
 HEAD = """
 import pypto.language as pl
@@ -120,6 +122,31 @@ def test_a_tile_is_no_parameter_of_a_kernel() -> None:
         emit(lowered)
     (found,) = problem.value.diagnostics
     assert found.code == "TG023" and "pl.load" in (found.hint or "") and "local memory" in (found.reason or "")
+
+
+ELEMENT = {"tgetval": "q = pl.tile.read(t, [3, 5])", "tsetval": "pl.tile.write(t, [3, 5], 1.0)"}
+
+
+@pytest.mark.parametrize("mnemonic", ELEMENT)
+@pytest.mark.parametrize("arch", ["a2a3", "a5"])
+def test_single_elements_are_refused_where_the_target_data_say_so_and_nowhere_else(arch: str, mnemonic: str) -> None:
+    target, line = load_target(arch), ELEMENT[mnemonic]
+    for dtype in target.ops["tload"].asm:
+        number = "1.0" if DTYPES[dtype].is_float else "1"
+        use = "pl.tensor.write(out, [0, 0], q)" if mnemonic == "tgetval" else "pl.store(t, [0, 0], out)"
+        source = HEAD.format(dtype) + "".join(f"        {x}\n" for x in (line.replace("1.0", number), use))
+        if target.legal(mnemonic, dtype).ok:
+            emit(lower(parse(source), arch))
+            continue
+        found = refused(source, arch)
+        told = f"{found.message} {found.reason}"
+        assert found.code == "TG022" and found.span is not None and found.span.line == 10, dtype
+        assert any(why in told for why in ("no scalars of this dtype", "has no address")), dtype
+        assert "cast the tile to FP32" in (found.hint or ""), dtype
+        if mnemonic == "tgetval":
+            as_told = source.replace(line, f"t = pl.cast(t, target_type=pl.FP32)\n        {line}")
+            as_told = as_told.replace(f"Out[pl.Tensor[[16, 64], pl.{dtype}", "Out[pl.Tensor[[16, 64], pl.FP32")
+            emit(lower(parse(as_told), arch))
 
 
 @pytest.mark.parametrize("value", ["2.0", "pl.scalar.cast(s, pl.{})"])
