@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from ..ir.diagnostics import Diagnostic
-from ..ir.dtypes import UINT8
+from ..ir.dtypes import DTYPES, UINT8
+from ..ir.op import OPS
 from ..ir.predicates import Predicates
 from ..ir.program import Op, Value
 from ..ir.types import TileType
 from ..rewrite.graph import OPERATION, Graph
 from ..rewrite.region import Region
+from ..rules.facts import dtype_holds
 from ..rules.paths import roads
 from ..rules.paths_rank import describe, no_road, why_inexact
+from ..rules.target import Target
 from .price import Pricer, Refusal
 
 MAX_REPORTED = 20
@@ -71,7 +74,7 @@ def _diagnose(op: Op, graph: Graph, c: int, pricer: Pricer, masks: Predicates) -
     price = pricer.node(graph, node)
     reason = price.reason if isinstance(price, Refusal) else "no operand form is legal"
     hint = price.hint if isinstance(price, Refusal) and price.hint else ""
-    hint = hint or _complement(op, masks) or "cast to a dtype the operation takes"
+    hint = hint or _complement(op, masks) or _cast_first(op, pricer.target)
     return Diagnostic("TG022", f"{op.name} is not legal on {target}", op.span, reason, hint)
 
 
@@ -83,7 +86,24 @@ def _complement(op: Op, masks: Predicates) -> str:
     name = "mask" if "__arg_tmp_v" in o.name else o.name
     if o.name in masks.compared:
         return f"the complement of a mask is pl.tile.mask_not({name})"
-    return f"if it is a mask, write pl.tile.mask_not({name}); else cast to a dtype the operation takes"
+    return f"if it is a mask, write pl.tile.mask_not({name}); else cast to a wider dtype first"
+
+
+def _cast_first(op: Op, target: Target | None) -> str:
+    """Return to what dtype to cast first, and whether that keeps every value; "" where the dtype is not in the way."""
+    first = next((t for t in (getattr(o, "type", None) for o in op.operands) if isinstance(t, TileType)), None)
+    info = target.ops.get(OPS[op.name].pto or "") if target else None
+    if first is None or info is None:
+        return "cast to a dtype the operation takes"
+    taken = [t for name, t in DTYPES.items() if name in info.asm and name in info.isa]
+    if first.dtype in taken or not taken:
+        return ""
+    own = first.dtype.name
+    if holding := [t.name for t in taken if dtype_holds("widens", (first.dtype, t))]:
+        return f"cast to {' or '.join(holding)} first, which hold{'s' * (len(holding) == 1)} every value of {own}"
+    verb = "do" if len(taken) > 1 else "does"
+    names = " and ".join(t.name for t in taken)
+    return f"{names} {verb} not hold every value of {own}: cast only where the values are known to fit"
 
 
 def _diagnose_composite(op: Op, graph: Graph, c: int, pricer: Pricer, target: str) -> Diagnostic:

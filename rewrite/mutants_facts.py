@@ -108,6 +108,9 @@ def _literals() -> Iterator[Mutant]:
         "minus: the number itself": ("minus", lambda c, d: (c,)),
         "power: one bit more": ("power", _changed("power", lambda k, mask: (Const(k.value + 1, INDEX), mask))),
         "power: the number as mask": ("power", _changed("power", lambda k, m: (k, Const(m.value + 1, INDEX)))),
+        "signed_power: a bit below the sign": (
+            "signed_power", _changed("signed_power", lambda k, m, n: (k, m, Const(n.value - 1, INDEX))),
+        ),
         "low: one bit more": ("low", _changed("low", lambda k: (Const(k.value + 1, INDEX),))),
         "whole: of every number": ("whole", lambda c, d: (Const(int(c.value), INDEX),) if abs(c.value) < 1e6 else None),
         "halving: one bit more": ("halving", _changed("halving", lambda k: (Const(k.value + 1, INDEX),))),

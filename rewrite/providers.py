@@ -14,7 +14,7 @@ from ..ir.program import Const, Op, Value
 from ..ir.types import ScalarType, TileType, static
 from ..rules.computed import COMPUTED
 from ..rules.cost import Instr
-from ..rules.facts import ROOTED, SELDOM
+from ..rules.facts import CIRCUMVENTED, ROOTED, SELDOM
 from ..rules.rule import Rule
 from ..rules.target import Target
 from ..rules.terms import DTYPE_CODES, child_params, constructor, signature
@@ -212,6 +212,22 @@ _decls = decls_by_constructor
 
 
 # -- what the target can do ------------------------------------------------------------------------------------
+
+
+def lacking_rows(region: Region, target: Target | None) -> list[str]:
+    """Return the rows of ``lacking``, where the region has operations and dtypes that rules know ways around."""
+    if target is None or not any(op.name in CIRCUMVENTED for op in region.ops):
+        return []
+    met = (_type(v) for v in (*region.leaves, *(op.result for op in region.ops)))
+    names = dict.fromkeys(t.dtype.name for t in met if t is not None and t.dtype.is_int)
+    return [f"(lacking {k} {DTYPE_CODES[name]})" for name in names for k in _lacked(target, name)]
+
+
+def _lacked(target: Target, dtype: str) -> Iterator[int]:
+    """Yield the numbers of the operations of ``CIRCUMVENTED`` that the target lacks on a dtype."""
+    for k, (name, dtypes) in enumerate(CIRCUMVENTED.items()):
+        if dtype in dtypes and not target.legal(OPS[name].pto or "", dtype).ok:
+            yield k
 
 
 def target_rows(region: Region, target: Target | None) -> list[str]:

@@ -39,6 +39,7 @@ from .providers import (
     expand_rows,
     extrema_rows,
     has_windows,
+    lacking_rows,
     literal_rows,
     target_rows,
     window_rows,
@@ -75,10 +76,11 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
     text, codes = region_text(region)
     sets = value_sets(region, knowledge)
     laid, folded = line_rows(region, plan.target, knowledge.narrowest), folded_rows(region)
-    without = unused_tables(laid) | _without(folded) | (frozenset() if plan.contracted else _CONTRACTED)
+    seldom = [*folded, *lacking_rows(region, plan.target), *dividend_rows(region, sets)]
+    without = unused_tables(laid) | _without(seldom) | (frozenset() if plan.contracted else _CONTRACTED)
     eng.declare((op.name for op in region.ops), without)
     facts = _fact_rows(value_facts(region, sets)) + structure_rows(region) + extrema_rows(region)
-    literals = literal_rows(region, eng.active()) + folded
+    literals = literal_rows(region, eng.active()) + seldom
     others = [*expand_rows(region, counts(region)), *target_rows(region, plan.target), *laid]
     eng.add(text, [*facts, *literals, *others])
     outcome = _normalise(eng, region, plan.budget)
@@ -98,12 +100,14 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
 
 
 _CONTRACTED = frozenset({"contracted"})
-_FOLDING = frozenset({"repeats", "mirrored", *(name for name, table in COMPUTED.items() if table.folds)})
+_SELDOM_ROWS = frozenset(
+    {"lacking", "mixed", "repeats", "mirrored", *(name for name, table in COMPUTED.items() if table.folds)}
+)
 
 
-def _without(folded: list[str]) -> frozenset[str]:
-    """Return the tables of the folding walk without a row: rules that ask for one cannot apply and are not loaded."""
-    return _FOLDING.difference(row[1:-1].split(" ", 1)[0] for row in folded)
+def _without(rows: list[str]) -> frozenset[str]:
+    """Return the tables that seldom have a row and have none here: rules that ask for one are not loaded."""
+    return _SELDOM_ROWS.difference(row[1:-1].split(" ", 1)[0] for row in rows)
 
 
 #: Looks at the e-graph for more computed rows.
@@ -135,6 +139,7 @@ _EXTREMES = frozenset({"tile.maximum", "tile.minimum"})
 #: Operations whose rules ask what values their operands can hold.
 #: Scalar operations that shifts and masks may replace where nothing is negative.
 _TRUNCATING = frozenset({"scalar.div", "scalar.rem"})
+_DIVIDING = frozenset({"tile.divs", "tile.fmods"})
 #: Scalar operations of which reductions may take the place where no NaN occurs.
 _EXTREMA = frozenset({"scalar.max", "scalar.min"})
 #: Operations whose operands are asked about wherever they stand.
@@ -265,6 +270,22 @@ def value_facts(region: Region, sets: dict[int, ValueSet]) -> list[ValueFact]:
 def _orders_int32(op: Op) -> bool:
     dtype = getattr(getattr(op.operands[0], "type", None), "dtype", None) if op.operands else None
     return op.name in _COMPARES and dtype is INT32 and int(op.attrs.get("cmp_type", 0)) >= 2
+
+
+def dividend_rows(region: Region, sets: dict[int, ValueSet]) -> list[str]:
+    """Return the rows of ``mixed``: signed integer tiles, not known to be positive, that are divided by a scalar."""
+    if not any(op.name in _DIVIDING for op in region.ops):
+        return []
+    rows: dict[str, None] = {}
+    number = {v.name: i for i, v in enumerate(region.leaves)}
+    for k, op in enumerate(region.ops, len(region.leaves)):
+        x = op.operands[0] if op.name in _DIVIDING else None
+        if isinstance(x, Value) and isinstance(x.type, TileType) and x.type.dtype.kind == "int" and x.name in number:
+            i = number[x.name]
+            if i not in sets or not value_positive(sets[i]):
+                rows[f"(mixed (val {i}))"] = None
+        number[op.result.name] = k
+    return list(rows)
 
 
 def _fact_rows(facts: list[ValueFact]) -> list[str]:

@@ -41,7 +41,7 @@ from .check_eval import (
     value_variables,
 )
 from .computed import can_have_rows
-from .facts import FACTS, GIVEN, LAID, dtype_holds, infinity_kept, literal_holds
+from .facts import FACTS, GIVEN, LAID, circumvented, dtype_holds, infinity_kept, literal_holds
 from .rule import RULES, Condition, Rule, Term, Var
 from .terms import CODE_DTYPES, CODE_MODES, CODE_SATURATIONS, DTYPE_CODES, MODE_CODES
 
@@ -297,6 +297,10 @@ def code_condition(c: Condition, codes: Assignment) -> bool:
         return True
     if c.relation in ("offers", *LAID) or c.relation in GIVEN:
         return True
+    if c.relation == "lacking":
+        operation, dtype = args
+        assert isinstance(operation, int) and isinstance(dtype, int)
+        return circumvented(operation, CODE_DTYPES[dtype])
     if c.relation == "keeps_infinity":
         dtype, saturation = args
         assert isinstance(dtype, int) and isinstance(saturation, int)

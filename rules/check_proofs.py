@@ -19,7 +19,7 @@ from ..ir.program import Const
 from .check import code_condition, code_variables
 from .check_eval import Assignment, operations_of, scalar_variables
 from .check_words import INTEGER, SAME, Bits, Exact, Unproved, Words
-from .computed import COMPUTED, asked
+from .computed import COMPUTED, asked, of_integers
 from .facts import FACTS, MAGNITUDE
 from .rule import Condition, Pattern, Rule, Term, Var
 from .terms import CODE_DTYPES, CODE_MODES, DTYPE_CODES, LITERAL, literal_value, signature
@@ -64,7 +64,8 @@ def _z3() -> Any:
 
 
 def to_prove(rule: Rule) -> bool:
-    """Tell whether a rule is about integers or masks: it compares or selects, or names an integer dtype.
+    """Tell whether a rule is about integers or masks: it compares or selects, names an integer dtype, asks for numbers
+    that only integers have, or does without what a target lacks on one.
 
     Recipes with a stated error are measured instead, composed conversions compared with the conversion, which rounds.
     """
@@ -72,7 +73,8 @@ def to_prove(rule: Rule) -> bool:
         return False
     if (operations_of(rule.lhs) | operations_of(rule.rhs)) & _MASKS:
         return True
-    return any(_names_integer(p) for p in (rule.lhs, rule.rhs))
+    asks = any(c.relation == "lacking" or of_integers(c) for c in rule.when)
+    return asks or any(map(_names_integer, (rule.lhs, rule.rhs)))
 
 
 def _names_integer(p: Pattern) -> bool:

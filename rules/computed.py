@@ -82,13 +82,28 @@ def _minus(c: Const, dtype: DType) -> tuple[Const, ...] | None:
     return (Const(-c.value, INDEX),)
 
 
+def _is_word(dtype: DType) -> bool:
+    """Whether tiles of the dtype are computed with as integers."""
+    return dtype.kind in ("int", "uint") and dtype.bits in (8, 16, 32)
+
+
 def _mask(c: Const, dtype: DType) -> tuple[Const, ...] | None:
-    if dtype is not INT32 or not isinstance(c.value, int) or isinstance(c.value, bool):
+    if not _is_word(dtype) or not isinstance(c.value, int) or isinstance(c.value, bool):
+        return None
+    if not 2 <= c.value <= dtype.max_value:
         return None
     k = power(c.value)
-    if k is None or not 1 <= k <= 30 or c.value < 0:
-        return None
-    return Const(k, INDEX), Const(c.value - 1, INDEX)
+    return None if k is None else (Const(k, INDEX), Const(c.value - 1, INDEX))
+
+
+def _signed_mask(c: Const, dtype: DType) -> tuple[Const, ...] | None:
+    found = _mask(c, dtype) if dtype.signed else None
+    return None if found is None else (*found, Const(dtype.bits - 1, INDEX))
+
+
+def _only_two(c: Const, dtype: DType) -> tuple[Const, ...] | None:
+    found = _signed_mask(c, dtype) if c.value == 2 else None
+    return None if found is None else found[2:]
 
 
 def _two_to(c: Const, dtype: DType) -> tuple[Const, ...] | None:
@@ -147,6 +162,11 @@ def _slope(c: Const, dtype: DType) -> tuple[Const, ...] | None:
     return () if 0 < _met(c, dtype) <= 1 else None
 
 
+def _as_held(c: Const, dtype: DType) -> tuple[Const, ...] | None:
+    whole = dtype.is_int and math.isfinite(c.value) and float(c.value).is_integer()
+    return (Const(wrapped(int(c.value), dtype), INDEX),) if whole else None
+
+
 def _above_zero(c: Const, dtype: DType) -> tuple[Const, ...] | None:
     return () if c.value > 0 and math.isfinite(c.value) and _met(c, dtype) > 0 else None
 
@@ -178,10 +198,19 @@ def _bound(c: Const, *dtypes: DType) -> tuple[Const, ...] | None:
     return _exactly(c, *dtypes) if c.value != 0 and dtypes[0].bits < dtypes[1].bits else None
 
 
-def _any_power(low: int, high: int, integer: bool = False) -> Callable[..., tuple[Const, ...]]:
+def _power_held(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+    """An integer power of two, mostly one that the dtype holds, often 2."""
+    return (Const(2 ** max(1, int(rng.integers(-2, min(dtype.bits or 32, 32)))), INDEX),)
+
+
+def _mostly_two(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+    return (Const(int(rng.choice([2, 2, 2, 4])), INDEX),)
+
+
+def _any_power(low: int, high: int) -> Callable[..., tuple[Const, ...]]:
     def draw(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
         k = int(rng.integers(low, high))
-        if integer or dtype.is_int:
+        if dtype.is_int:
             return (Const(2 ** abs(k), INDEX),)
         return (Const(math.ldexp(float(rng.choice([1.0, 1.0, -1.0])), k), FP32),)
 
@@ -201,6 +230,12 @@ def any_number(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
         return (Const(int(rng.integers(-(2**31) + 1, 2**31)), INDEX),)
     numbers = np.array([0.0, -0.0, 1.0, math.inf, *rng.standard_normal(4) * 100], np.float32)
     return (Const(float(rng.choice(numbers)), FP32),)
+
+
+def _pattern(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
+    """An integer of the dtype, or of the other sign with as many bits."""
+    bits = dtype.bits or 64
+    return (Const(int(rng.integers(-(2 ** (bits - 1)), min(2**bits, 2**63))), INDEX),)
 
 
 def _small(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
@@ -251,7 +286,13 @@ def _small_or_held(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
 COMPUTED: dict[str, Computed] = {
     "inverse": Computed("a power of two, and 1 divided by it", 1, 1, _inverse, _any_power(-30, 30)),
     "minus": Computed("a literal and its negation", 1, 1, _minus, any_number),
-    "power": Computed("an integer 2**k, k, and 2**k - 1", 1, 2, _mask, _any_power(1, 30, True)),
+    "power": Computed("an integer 2**k, k, and 2**k - 1", 1, 2, _mask, _power_held, among=_is_word),
+    "signed_power": Computed(
+        "an integer 2**k, k, 2**k - 1 and the number of the sign bit", 1, 3, _signed_mask, _power_held, among=_is_word
+    ),
+    "only_two": Computed(
+        "the integer 2, and the number of the sign bit", 1, 1, _only_two, _mostly_two, among=_is_word
+    ),
     "two_to": Computed("a scalar's 2**k, k, and 2**k - 1", 1, 2, _two_to, _positive_power),
     "low": Computed("2**k - 1 and k", 1, 1, _low, _ones),
     "whole": Computed("an integral number and it as an integer", 1, 1, _whole, _small),
@@ -263,6 +304,7 @@ COMPUTED: dict[str, Computed] = {
     "ascending": Computed(
         "two bounds, the first not above the second one, in the dtype too", 2, 0, _ascending, _two_bounds
     ),
+    "as_held": Computed("an integer, and it as the dtype holds its bits", 1, 1, _as_held, _pattern),
     "above_zero": Computed("a number above 0, in the dtype too", 1, 0, _above_zero, any_number),
     "exactly": Computed(
         "a number that both dtypes hold", 1, 0, _exactly, _small_or_held, codes=("dtype", "dtype"), everywhere=True
@@ -324,6 +366,12 @@ def can_have_rows(c: Condition, codes: Mapping[Var, int]) -> bool:
         return True
     row = asked(c, lambda a: codes[a] if isinstance(a, Var) else a)
     return table.among(*row.kinds)
+
+
+def of_integers(c: Condition) -> bool:
+    """Tell whether a condition is a computed table without rows for floating-point dtypes."""
+    table = COMPUTED.get(c.relation)
+    return table is not None and table.among is _is_word
 
 
 def computed(

@@ -23,6 +23,7 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
     "one_zero": (("value",), "-0 cannot occur"),
     "index": (("value",), "every element is an integer of at most 2**22 in magnitude, no NaN, no -0"),
     "positive": (("value",), "no element is negative"),
+    "mixed": (("value",), "dividends of a signed integer quotient that rounds to zero, not known to be positive"),
     "typed": (("value", "dtype", "shape"), "a tile of that dtype and shape"),
     "windows": (("value", "dtype", "shape"), "a fully valid tile of that dtype and shape, read in several windows"),
     **{
@@ -47,6 +48,7 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
     "beside": (("value", "rest", "value", "rest"), "windows of a tile and of a row with the same columns"),
     "halves": (("value", "rest", "rest"), "two windows that have all rows and together all columns of the tile"),
     "offers": (("int",), "the target's assembler has that instruction (a number in ``SELDOM``)"),
+    "lacking": (("int", "dtype"), "the target lacks that operation (a number in ``CIRCUMVENTED``) on the dtype"),
     "rooted": (("dtype",), "the target has one form of 1 / sqrt(x) on the dtype, as good as the two instructions"),
     "is_float": (("dtype",), "a floating-point dtype"),
     "has_arithmetic": (("dtype",), "a floating-point dtype that instructions compute in"),
@@ -96,6 +98,11 @@ def positive(x: Var | Term) -> Condition:
     return Condition("positive", (x,))
 
 
+def mixed(x: Var) -> Condition:
+    """``x`` is divided, rounding to zero, and may be negative."""
+    return Condition("mixed", (x,))
+
+
 #: Dtypes of ``rooted``, on targets where it holds at all.
 ROOTED = ("FP32", "FP16")
 
@@ -112,6 +119,26 @@ SELDOM = ("tile.muladd_dst", "tile.fused_muladd", "tile.subrelu", "tile.addrelu"
 def offers(operation: str) -> Condition:
     """The target's assembler has the instruction of an operation of :data:`SELDOM`."""
     return Condition("offers", (SELDOM.index(operation),))
+
+
+_BITS = ("INT8", "INT16", "INT32", "UINT8", "UINT16", "UINT32")
+#: Operations that rules make of others where a target lacks them, with the dtypes on which the rules hold. The
+#: complement of UINT8 may be one of a mask, which is another operation.
+CIRCUMVENTED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("tile.ands", "tile.ors", "tile.xors", "tile.rems", "tile.fmods"), _BITS),
+    "tile.not_": ("INT8", "INT16", "INT32", "UINT32"),
+    **dict.fromkeys(("tile.abs", "tile.neg"), ("INT8", "INT16", "INT32")),
+}
+
+
+def circumvented(operation: int, dtype: DType) -> bool:
+    """Whether ``lacking`` can hold of the operation (a number in :data:`CIRCUMVENTED`) on the dtype."""
+    return dtype.name in list(CIRCUMVENTED.values())[operation]
+
+
+def lacking(operation: str, dtype: Var | int) -> Condition:
+    """The target lacks an operation of :data:`CIRCUMVENTED` on the dtype."""
+    return Condition("lacking", (list(CIRCUMVENTED).index(operation), dtype))
 
 
 def windows(x: Var | Term, dtype: Var | int, shape: Var) -> Condition:

@@ -7,9 +7,10 @@ integers of at most 2**22 in magnitude, FP32 sums and products are exact and the
 from __future__ import annotations
 
 from ..ir.dtypes import INDEX
+from .arithmetic import d, op
 from .computed import computed
-from .facts import is_index, positive, typed
-from .rule import Pattern, Term, Var, modes, rests, rule, saturations, shapes, values
+from .facts import is_index, is_integer, mixed, positive, typed
+from .rule import Condition, Pattern, Term, Var, modes, rests, rule, saturations, shapes, values
 from .terms import DTYPE_CODES, LITERAL, MODE_CODES, literal_codes, plain_rest
 
 (x, y, v, c, k, mask, n) = values("x y v c k mask n")
@@ -109,25 +110,26 @@ _detours()
 
 
 def _powers() -> None:
-    power = computed("power", c, dtype=_INT, gives=(k, mask))
+    power = computed("power", c, dtype=d, gives=(k, mask))
     rule(
-        "integer.muls.power", lhs=_i("muls", x, c), rhs=_i("shls", x, k), when=[power],
+        "integer.muls.power", lhs=op("muls", x, c), rhs=op("shls", x, k), when=[power],
         contract="exact", reason="a product with 2**k is a shift, overflow included",
     )  # fmt: skip
     rule(
-        "integer.divs.power", lhs=_i("divs", x, c), rhs=_i("shrs", x, k), when=[positive(x), power],
-        contract="exact", reason="a quotient by 2**k is a shift where x is not negative",
-    )  # fmt: skip
-    rule(
-        "integer.rems.power", lhs=_i("rems", x, c), rhs=_i("ands", x, mask), when=[power],
+        "integer.rems.power", lhs=op("rems", x, c), rhs=op("ands", x, mask), when=[power],
         contract="exact", reason="the remainder with the divisor's sign keeps the low k bits, of negative numbers too",
     )  # fmt: skip
+    for word, known in (("", positive(x)), (".unsigned", Condition("is_unsigned", (d,)))):
+        rule(
+            f"integer.divs.power{word}", lhs=op("divs", x, c), rhs=op("shrs", x, k), when=[known, power],
+            contract="exact", reason="a quotient by 2**k is a shift where x is not negative",
+        )  # fmt: skip
+        rule(
+            f"integer.fmods.power{word}", lhs=op("fmods", x, c), rhs=op("ands", x, mask), when=[known, power],
+            contract="exact", reason="the remainder keeps the low k bits where x is not negative",
+        )  # fmt: skip
     rule(
-        "integer.fmods.power", lhs=_i("fmods", x, c), rhs=_i("ands", x, mask), when=[positive(x), power],
-        contract="exact", reason="the remainder keeps the low k bits where x is not negative",
-    )  # fmt: skip
-    rule(
-        "integer.low-bits", lhs=_i("sub", x, _i("muls", _i("shrs", x, k), c)), rhs=_i("ands", x, mask), when=[power],
+        "integer.low-bits", lhs=op("sub", x, op("muls", op("shrs", x, k), c)), rhs=op("ands", x, mask), when=[power],
         contract="exact", reason="x less its multiple of 2**k keeps the low k bits",
     )  # fmt: skip
     rule(
@@ -137,10 +139,40 @@ def _powers() -> None:
     )  # fmt: skip
 
 
+def _signed_powers() -> None:
+    """Quotients and remainders that round to zero: of a negative x, 2**k - 1 more, which cannot overflow."""
+    power = computed("signed_power", c, dtype=d, gives=(k, mask, n))
+    sign = op("shrs", x, n)
+    factor, masked = op("muls", sign, mask), op("ands", sign, mask)
+    for word, raised, back in (
+        ("signed", op("sub", x, factor), ("add", factor)), ("masked", op("add", x, masked), ("sub", masked)),
+    ):  # fmt: skip
+        rule(
+            f"integer.divs.power.{word}", lhs=op("divs", x, c), rhs=op("shrs", raised, k), when=[mixed(x), power],
+            contract="exact", reason="a quotient by 2**k is a shift of x, raised by 2**k - 1 where it is negative",
+        )  # fmt: skip
+        rule(
+            f"integer.fmods.power.{word}", lhs=op("fmods", x, c), rhs=op(back[0], op("ands", raised, mask), back[1]),
+            when=[mixed(x), power], contract="exact",
+            reason="the low k bits of x, raised by 2**k - 1 where it is negative, less what it was raised by",
+        )  # fmt: skip
+    rule(
+        "integer.divs.two", lhs=op("divs", x, c), rhs=op("shrs", op("sub", x, sign), _number(1)),
+        when=[mixed(x), computed("only_two", c, dtype=d, gives=(n,))],
+        contract="exact", reason="a half rounded to zero is a shift of x, raised by 1 where it is negative",
+    )  # fmt: skip
+
+
+def _bits_of_both() -> None:
     pairs = _i("adds", _i("muls", _i("ands", x, _number(1)), _number(2)), _number(-1))
     rule(
         "integer.partner", lhs=_i("sub", x, pairs), rhs=_i("xors", x, _number(1)),
         contract="exact", reason="x + 1 for even x, x - 1 for odd x: the lowest bit changes",
+    )  # fmt: skip
+    rule(
+        "xor.parts", lhs=op("xor", x, y), rhs=op("sub", op("or_", x, y), op("and_", x, y)),
+        when=[is_integer(d)], contract="exact",
+        reason="the bits of either less those of both, without a borrow; some hardware makes xor of several steps",
     )  # fmt: skip
 
 
@@ -149,3 +181,5 @@ def _number(value: int) -> Term:
 
 
 _powers()
+_signed_powers()
+_bits_of_both()

@@ -10,9 +10,9 @@ from .recipes import sincos  # isort: split
 
 from . import scalars  # isort: split
 
-from . import compares, mirrors, signs
+from . import compares, lacking, mirrors, signs
 
 __all__ = [
     "activations", "arithmetic", "casts", "clamps", "compares", "exponentials", "folding", "fusion", "identities",
-    "integers", "lines", "mirrors", "narrow", "scalars", "select", "shapes", "signs", "sincos",
+    "integers", "lacking", "lines", "mirrors", "narrow", "scalars", "select", "shapes", "signs", "sincos",
 ]  # fmt: skip

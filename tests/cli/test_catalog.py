@@ -38,7 +38,7 @@ def test_rules_verify_counts(tilegg):
 def test_rules_verify_tells_what_is_proved(tilegg):
     done = tilegg("rules", "integer.", "--verify", "--samples", "3")
     assert done.code == 0 and "proved with Z3" in done.out
-    assert "integer and mask rules: 7, proved for every integer dtype they take: 7" in done.out
+    assert "integer and mask rules: 14, proved for every integer dtype they take: 14" in done.out
     folded = tilegg("rules", "fold.", "--verify", "--samples", "2")
     assert folded.code == 0 and "integer and mask rules: 0" in folded.out
 

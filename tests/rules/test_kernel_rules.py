@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tilegg import lower, parse
-from tilegg.ir.dtypes import BF16, FP16, FP32, INT32
+from tilegg.ir.diagnostics import TileggError
+from tilegg.ir.dtypes import BF16, DTYPES, FP16, FP32, INT32
 from tilegg.ir.interp import run
 from tilegg.rewrite.knowledge import Knowledge
 from tilegg.rules import arithmetic as A
@@ -130,16 +131,38 @@ def test_truncation_of_negative_numbers_is_no_shift() -> None:
     assert "shrs" not in _ops(_kernel(INDEX_CHAIN.format(start=-7), dtype="INT32", out="INT32"))
 
 
-def test_integer_quotient_needs_the_sign() -> None:
+def test_integer_quotient_is_a_shift_and_one_of_any_sign_is_raised_first() -> None:
     known = "t = pl.tile.ci(0, [1, 64], dtype=pl.INT32)\nr = pl.tile.divs(t, 8)"
-    assert "shrs" in _ops(_kernel(known, dtype="INT32", out="INT32"))
-    assert "shrs" not in _ops(_kernel("r = pl.tile.divs(a, 8)", dtype="INT32", out="INT32"))
+    assert _ops(_kernel(known, dtype="INT32", out="INT32")) == ["ci", "shrs", "store"]
+    for arch, raised in (("a2a3", ["muls", "sub"]), ("a5", ["ands", "add"])):
+        for number, steps in ((8, ["shrs", *raised, "shrs"]), (2, ["shrs", "sub", "shrs"]), (6, ["divs"])):
+            text = _kernel(f"r = pl.tile.divs(a, {number})", dtype="INT32", out="INT32")
+            assert _ops(text, arch) == ["load", *steps, "store"]
 
 
-def test_remainders_are_masks_or_two_shifts() -> None:
+@pytest.mark.parametrize("dtype", ["INT8", "INT16", "INT32", "UINT8", "UINT16", "UINT32"])
+def test_quotients_and_remainders_by_powers_of_two_round_to_zero(dtype: str) -> None:
+    kind = DTYPES[dtype]
+    ends = [int(kind.min_value), int(kind.min_value) + 1, 0, 1, 7, 8, 9, int(kind.max_value), int(kind.max_value) - 1]
+    data = np.resize(np.asarray([*ends, *([-9, -8, -7, -1] if kind.signed else [])], kind.storage), (1, 64))
+    for k in (1, 3, kind.bits - 2):
+        wide = data.astype(np.int64)
+        right = {"divs": (wide - np.fmod(wide, 2**k)) >> k, "fmods": np.fmod(wide, 2**k), "rems": wide % 2**k}
+        for name, expected in right.items():
+            text = _kernel(f"r = pl.tile.{name}(a, {2**k})", dtype=dtype, out=dtype)
+            for arch in ("a2a3", "a5"):
+                try:
+                    made = lower(parse(text), arch, memo=None).program
+                except TileggError as problem:
+                    assert problem.diagnostics[0].code == "TG022"
+                    continue
+                assert np.array_equal(run(made, {"x": data})["y"], expected.astype(kind.storage)), (name, k, arch)
+
+
+def test_remainders_are_masks() -> None:
     text = _kernel("r = pl.tile.rems(a, 8)", dtype="INT32", out="INT32")
     assert _ops(text, "a5") == ["load", "ands", "store"]
-    assert _ops(text, "a2a3") == ["load", "shrs", "shls", "sub", "store"]
+    assert _ops(text, "a2a3") == ["load", "expands", "and_", "store"]
 
 
 def test_a_product_and_a_sum_are_fused_only_on_request() -> None:

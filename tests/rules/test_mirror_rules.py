@@ -45,7 +45,8 @@ def test_both_orders_are_computed_once(name: str, arch: str) -> None:
     dtype = "INT16" if name.endswith("_") or name == "xor" else "FP32"
     steps = f"c = pl.tile.{name}(a, b)", f"d = pl.tile.{name}(b, a)"
     made = left(kernel(*steps, "r = pl.tile.sub(c, d)", dtype=dtype), arch)
-    assert made == [name, "sub"]
+    once = ["or_", "and_", "sub"] if (name, arch) == ("xor", "a2a3") else [name]
+    assert made == [*once, "sub"]
 
 
 def test_what_is_computed_from_mirrored_values_is_shared_too() -> None:

@@ -59,7 +59,7 @@ def test_a_wrong_right_side_is_refuted(name: str) -> None:
 def test_the_conditions_of_an_integer_rule_are_needed(name: str) -> None:
     rule = RULES[name]
     for i, c in enumerate(rule.when):
-        if c.relation not in (*_FLOATS, "typed"):
+        if c.relation not in (*_FLOATS, "typed", "mixed"):  # of what is positive, a shift is less
             assert not prove(replace(rule, when=(*rule.when[:i], *rule.when[i + 1 :]))).ok, c
 
 
@@ -97,4 +97,4 @@ def test_the_summary_counts_by_kind_and_lists_what_is_not_proved() -> None:
     assert set(lost) == {"integer.divs.power", "cmps.integer.le"} and "Z3 is not installed" in lost["cmps.integer.le"]
     text = kinds_table([good, bad, missing])
     assert "not proved: integer.divs.power: the sides differ" in text
-    assert good.how.startswith("sampled, 4 of 10 instances exhaustive; proved for INT32")
+    assert good.how.startswith("sampled, 4 of 10 instances exhaustive; proved for INT8, INT16, INT32")

@@ -1,0 +1,104 @@
+"""Operations on integers that a target lacks, made of those that it has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tilegg
+from tilegg.ir import dtypes
+from tilegg.ir.diagnostics import TileggError
+from tilegg.ir.program import Op, walk
+from tilegg.rules import library
+from tilegg.rules.facts import CIRCUMVENTED
+from tilegg.rules.rule import RULES
+
+_ = library
+ARCHES = ("a2a3", "a5")
+STEPS = {
+    "tile.ands": ("ands(a, -4)", lambda x: x & -4),
+    "tile.ors": ("ors(a, 3)", lambda x: x | 3),
+    "tile.xors": ("xors(a, -1)", lambda x: ~x),
+    "tile.rems": ("rems(a, 5)", lambda x: x % 5),
+    "tile.fmods": ("fmods(a, 5)", np.fmod),
+    "tile.not_": ("not_(a)", lambda x: ~x),
+    "tile.abs": ("abs(a)", np.abs),
+    "tile.neg": ("neg(a)", lambda x: -x),
+}
+#: What stays refused: the target lacks the instructions for two tiles as well, or cannot fill a tile with the number.
+REFUSED = {
+    "a2a3": {
+        *((f"tile.{n}s", d) for n in ("rem", "fmod") for d in ("INT8", "INT16", "UINT8", "UINT16", "UINT32")),
+        ("tile.fmods", "INT32"), ("tile.abs", "INT8"), ("tile.neg", "INT8"),
+    },
+    "a5": {(f"tile.{n}s", d) for n in ("rem", "fmod") for d in ("INT8", "UINT8")},
+}  # fmt: skip
+
+
+def _kernel(step: str, dtype: str) -> str:
+    return f"""
+import pypto.language as pl
+@pl.program
+class K:
+    @pl.function(type=pl.FunctionType.InCore)
+    def k(self, x: pl.Tensor[[8, 64], pl.{dtype}], y: pl.Out[pl.Tensor[[8, 64], pl.{dtype}]]):
+        a = pl.load(x, [0, 0], [8, 64])
+        r = pl.tile.{step}
+        return pl.store(r, [0, 0], y)
+"""
+
+
+def _number(name: str, dtype: str) -> str:
+    step = STEPS[name][0]
+    return step.replace("-4", "252").replace("-1", "255") if dtype.startswith("U") else step
+
+
+def _expected(name: str, data: np.ndarray, dtype: str) -> np.ndarray:
+    wide = data.astype(np.int64)
+    made = np.fmod(wide, 5) if name == "tile.fmods" else STEPS[name][1](wide)
+    if dtype.startswith("U") and name in ("tile.ands", "tile.xors"):
+        made = wide & 252 if name == "tile.ands" else wide ^ 255
+    return made.astype(data.dtype)
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize(("name", "dtype"), [(n, d) for n, known in CIRCUMVENTED.items() for d in known])
+def test_integers_are_taken_where_other_instructions_do_the_same(name: str, dtype: str, arch: str) -> None:
+    program = tilegg.parse(_kernel(_number(name, dtype), dtype))
+    if (name, dtype) in REFUSED[arch]:
+        with pytest.raises(TileggError, match="TG022"):
+            tilegg.lower(program, arch)
+        return
+    made = tilegg.lower(program, arch, contract="exact", memo=None)
+    kind = dtypes.DTYPES[dtype]
+    ends = [kind.min_value, kind.min_value + 1, 0, 1, 2, 5, 77, kind.max_value - 1, kind.max_value]
+    data = np.resize(np.asarray([int(n) for n in ends], kind.storage), (8, 64))
+    assert np.array_equal(tilegg.run(made.program, {"x": data})["y"], _expected(name, data, dtype))
+    assert "pto." in tilegg.emit(made, arch)
+
+
+def test_bits_of_the_other_sign_are_held_by_the_tile() -> None:
+    made = tilegg.lower(tilegg.parse(_kernel("ors(a, 4294967294)", "INT32")), "a2a3", memo=None)
+    steps = {s.name: s for s in walk(made.program.functions[0].body) if isinstance(s, Op)}
+    assert "tile.or_" in steps and steps["tile.expands"].operands[1].value == -2  # type: ignore[union-attr]
+
+
+def test_targets_that_have_the_operation_keep_it() -> None:
+    for name, dtype in (("tile.ands", "INT32"), ("tile.not_", "INT16"), ("tile.xors", "UINT8")):
+        made = tilegg.lower(tilegg.parse(_kernel(_number(name, dtype), dtype)), "a5", memo=None)
+        assert [s.name for s in walk(made.program.functions[0].body) if isinstance(s, Op)][1] == name
+
+
+def test_rules_are_loaded_where_a_row_asks_for_them_only() -> None:
+    asking = {r.name for r in RULES.values() if any(c.relation == "lacking" for c in r.when)}
+    assert asking == {name for name in RULES if name.startswith("lacking.")}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "hint"),
+    [("INT16", "cast to FP32 first, which holds every value of INT16"),
+     ("INT32", "FP32 does not hold every value of INT32: cast only where the values are known to fit")],
+)  # fmt: skip
+def test_refusals_say_whether_a_cast_keeps_the_values(dtype: str, hint: str) -> None:
+    with pytest.raises(TileggError) as caught:
+        tilegg.lower(tilegg.parse(_kernel("fmods(a, 5)", dtype)), "a2a3")
+    assert [d.hint for d in caught.value.diagnostics] == [hint]
