@@ -277,10 +277,16 @@ def verdicts_of(target: Target, decl: OpDecl) -> dict[str, Legality]:
     from ..ir.dtypes import DTYPES
     from ..ir.takes import takes
 
-    assert decl.pto is not None
     words = dict(fixed_words(decl))
     taken = [name for name, dtype in DTYPES.items() if not decl.name.startswith("tile.") or takes(decl, dtype)]
-    return {name: target.legal(decl.pto, work_dtype(decl, name), **words) for name in taken}
+    return {name: target.legal(_instruction(decl), work_dtype(decl, name), **words) for name in taken}
+
+
+def _instruction(decl: OpDecl) -> str:
+    """Return the instruction of an operation; "" where none is due."""
+    from ..extract.price import ELEMENTS
+
+    return decl.pto or ELEMENTS.get(decl.name, "")
 
 
 def legality(target: Target, decl: OpDecl) -> dict[str, Any] | None:
@@ -291,9 +297,9 @@ def legality(target: Target, decl: OpDecl) -> dict[str, Any] | None:
     from ..extract.composed import composed
 
     others = composed(decl, target)
-    if decl.pto is None and not others:
+    if not _instruction(decl) and not others:
         return None
-    verdicts = verdicts_of(target, decl) if decl.pto is not None else {}
+    verdicts = verdicts_of(target, decl) if _instruction(decl) else {}
     takes = [name for name, v in verdicts.items() if v.ok]
     lowered = [name for name, v in others.items() if v.ok and name not in takes]
     conditions = dict.fromkeys(v.reason for v in verdicts.values() if v.ok and v.reason)

@@ -17,6 +17,7 @@ from ..ir.takes import sample, takes
 from ..rewrite import engine as _engine
 from ..rewrite.expand import EXPANSIONS, expand
 from ..rewrite.region import regions
+from ..rules.facts import CIRCUMVENTED
 from ..rules.target import Legality, Target
 from .baseline import plain
 from .expansions import expansions
@@ -33,7 +34,8 @@ def composed(decl: OpDecl, target: Target) -> dict[str, Legality]:
     does, one dtype tells nothing.
     """
     named = any(p.kind is Kind.DTYPE and p.required for p in decl.attr_params)
-    if named or not decl.name.startswith("tile.") or not (decl.name in EXPANSIONS or expansions(decl.name)):
+    elsewhere = decl.name in EXPANSIONS or decl.name in CIRCUMVENTED or expansions(decl.name)
+    if named or not decl.name.startswith("tile.") or not elsewhere:
         return {}
     asked = {name: sample_program(decl, dtype) for name, dtype in DTYPES.items() if takes(decl, dtype)}
     return {name: _verdict(program, target) for name, program in asked.items() if program is not None}

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from ..ir.diagnostics import Diagnostic
-from ..ir.dtypes import DTYPES, UINT8
+from ..ir.dtypes import DTYPES, UINT8, DType
 from ..ir.op import OPS
+from ..ir.ops.memory import CREATE, MOVE
+from ..ir.ops.padding import PAD
 from ..ir.predicates import Predicates
 from ..ir.program import Op, Value
 from ..ir.types import TileType
@@ -86,24 +90,38 @@ def _complement(op: Op, masks: Predicates) -> str:
     name = "mask" if "__arg_tmp_v" in o.name else o.name
     if o.name in masks.compared:
         return f"the complement of a mask is pl.tile.mask_not({name})"
-    return f"if it is a mask, write pl.tile.mask_not({name}); else cast to a wider dtype first"
+    return f"if it is a mask, write pl.tile.mask_not({name}); else pl.tile.xors({name}, 255)"
+
+
+#: Operations that compute nothing: another dtype would move, or fill in, something else.
+_MOVES = (CREATE, MOVE, PAD)
 
 
 def _cast_first(op: Op, target: Target | None) -> str:
-    """Return to what dtype to cast first, and whether that keeps every value; "" where the dtype is not in the way."""
+    """Return the dtypes to compute in instead, which hold every value and have conversions; "" for what is no matter of
+    dtype.
+    """
+    decl = OPS[op.name]
     first = next((t for t in (getattr(o, "type", None) for o in op.operands) if isinstance(t, TileType)), None)
-    info = target.ops.get(OPS[op.name].pto or "") if target else None
-    if first is None or info is None:
-        return "cast to a dtype the operation takes"
-    taken = [t for name, t in DTYPES.items() if name in info.asm and name in info.isa]
-    if first.dtype in taken or not taken:
+    info = target.ops.get(decl.pto or "") if target else None
+    if first is None or info is None or target is None or decl.family in _MOVES:
         return ""
-    own = first.dtype.name
-    if holding := [t.name for t in taken if dtype_holds("widens", (first.dtype, t))]:
-        return f"cast to {' or '.join(holding)} first, which hold{'s' * (len(holding) == 1)} every value of {own}"
-    verb = "do" if len(taken) > 1 else "does"
-    names = " and ".join(t.name for t in taken)
-    return f"{names} {verb} not hold every value of {own}: cast only where the values are known to fit"
+    own = first.dtype
+    taken = [t for name, t in DTYPES.items() if name in info.asm and name in info.isa]
+    if own in taken or not taken:
+        return ""
+    wider = [t for t in taken if dtype_holds("widens", (own, t)) and _converts(target, own, t, own)]
+    if near := [t.name for t in wider if t.is_float == own.is_float]:
+        return f"cast to {' or '.join(near)} first: every value of {own.name} is one there, too"
+    if wider:
+        names = " or ".join(t.name for t in wider)
+        return f"{names} would hold the values, but quotients are not truncated there and sums do not wrap"
+    return f"{target.name} converts {own.name} to no dtype that {info.name} takes and that holds every value"
+
+
+def _converts(target: Target, *dtypes: DType) -> bool:
+    """Whether each has a chain of native casts to the next one."""
+    return all(roads(target, src, dst, "none", None, None) for src, dst in pairwise(dtypes))
 
 
 def _diagnose_composite(op: Op, graph: Graph, c: int, pricer: Pricer, target: str) -> Diagnostic:

@@ -100,7 +100,7 @@ Prices = list[list[Price | Refusal]]
 
 
 #: Reads and writes of one element, and their instructions.
-_ELEMENTS = {"tile.read": "tgetval", "tile.write": "tsetval"}
+ELEMENTS = {"tile.read": "tgetval", "tile.write": "tsetval"}
 _EXTREMA = frozenset({"max", "min", "maxnum", "minnum", "fmax", "fmin"})
 #: Plain operations that are no instruction of LLVM, and what they become there.
 _RAISED = frozenset(f"scalar.{n}" for n in ("max", "min", "abs", "sqrt", "exp", "log", "pow"))
@@ -219,7 +219,7 @@ class Pricer:
         """Return the price of an operation other than a cast by its operand and result types."""
         if decl.composite:
             return _no_instruction(decl)
-        if decl.name in _ELEMENTS:
+        if decl.name in ELEMENTS:
             return self._element(decl, types)
         if decl.scalar is not None:
             return self._scalar(decl, result)
@@ -236,7 +236,7 @@ class Pricer:
     def _element(self, decl: OpDecl, types: list[Any]) -> Price | Refusal:
         """Return the price of reading or writing one element of a tile; writes stay as they are and cost nothing."""
         rows, cols, phys = work_shape(types[:1])
-        instr = Instr(_ELEMENTS[decl.name], (types[0].dtype.name,), rows, cols, phys)
+        instr = Instr(ELEMENTS[decl.name], (types[0].dtype.name,), rows, cols, phys)
         if self.target is not None and (refusal := self._refusal(instr)):
             return refusal
         if decl.effect == "write":

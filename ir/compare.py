@@ -72,7 +72,7 @@ def parse_contract(contract: str) -> float | None:
     except ValueError:
         bound = -1.0
     if word != "ulp" or not bound >= 0:
-        raise error("TG040", f"unknown contract {contract!r:.40}", hint='use "exact" or e.g. "ulp:2"')
+        raise error("TG040", f"unknown contract of a comparison {contract!r:.40}", hint='use "exact" or e.g. "ulp:2"')
     return bound
 
 

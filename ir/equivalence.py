@@ -68,12 +68,14 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Samples:
-    """``count`` drawn inputs of a seed; raises ``ValueError`` for none."""
+    """``count`` drawn inputs of a seed; raises ``ValueError`` for none, ``TypeError`` for what is no integer."""
 
     count: int
     seed: int
 
     def __post_init__(self) -> None:
+        if not isinstance(self.count, int):
+            raise TypeError(f"the number of inputs must be an integer, got {self.count!r}")
         if self.count <= 0:
             raise ValueError(f"the number of inputs must be positive, got {self.count}")
 

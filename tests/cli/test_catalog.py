@@ -98,6 +98,8 @@ def test_ops_lists_what_other_instructions_take_the_place_of(tilegg):
     assert "INT8" in lowered["tile.select"]["a5"] and "INT8" not in lowered["tile.select"]["a2a3"]
     assert lowered["tile.add"] == {"a2a3": [], "a5": []} and rows["tensor.sin"]["a5"] is None
     assert "a2a3: lowered to other instructions: FP32\n" in tilegg("ops", "tile.sin").out
+    assert "a2a3: FP16 FP32; lowered to other instructions: INT16 INT32\n" in tilegg("ops", "tile.abs").out
+    assert "FP32 FP8E4M3FN FP8E5M2\n" in tilegg("ops", "tile.read").out
     assert "a2a3: -\n" in tilegg("ops", "tensor.sin").out
     text = tilegg("ops", "tile.tquant_mx").out
     assert "a2a3: -\n" in text and "exists on A5 only" in text and "a5: lowered to other instructions: FP16" in text

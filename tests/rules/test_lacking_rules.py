@@ -35,6 +35,10 @@ REFUSED = {
 
 
 def _kernel(step: str, dtype: str) -> str:
+    return _text(f"pl.tile.{step}", dtype)
+
+
+def _text(value: str, dtype: str) -> str:
     return f"""
 import pypto.language as pl
 @pl.program
@@ -42,7 +46,7 @@ class K:
     @pl.function(type=pl.FunctionType.InCore)
     def k(self, x: pl.Tensor[[8, 64], pl.{dtype}], y: pl.Out[pl.Tensor[[8, 64], pl.{dtype}]]):
         a = pl.load(x, [0, 0], [8, 64])
-        r = pl.tile.{step}
+        r = {value}
         return pl.store(r, [0, 0], y)
 """
 
@@ -94,11 +98,33 @@ def test_rules_are_loaded_where_a_row_asks_for_them_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "hint"),
-    [("INT16", "cast to FP32 first, which holds every value of INT16"),
-     ("INT32", "FP32 does not hold every value of INT32: cast only where the values are known to fit")],
+    ("step", "dtype", "hint"),
+    [("shls(a, 1)", "INT8", "cast to INT16 or INT32 first: every value of INT8 is one there, too"),
+     ("fmods(a, 5)", "INT16", "FP32 would hold the values, but quotients are not truncated there and sums do not wrap"),
+     ("fmods(a, 5)", "INT32", "a2a3 converts INT32 to no dtype that tfmods takes and that holds every value"),
+     ("shls(a, 1)", "UINT8", "cast to INT16 or INT32 first: every value of UINT8 is one there, too"),
+     ("muls(a, 3)", "UINT16", "a2a3 converts UINT16 to no dtype that tmuls takes and that holds every value")],
 )  # fmt: skip
-def test_refusals_say_whether_a_cast_keeps_the_values(dtype: str, hint: str) -> None:
+def test_refusals_say_whether_another_dtype_will_do(step: str, dtype: str, hint: str) -> None:
     with pytest.raises(TileggError) as caught:
-        tilegg.lower(tilegg.parse(_kernel("fmods(a, 5)", dtype)), "a2a3")
+        tilegg.lower(tilegg.parse(_kernel(step, dtype)), "a2a3")
     assert [d.hint for d in caught.value.diagnostics] == [hint]
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_casts_that_refusals_name_can_be_written(arch: str) -> None:
+    advised = 0
+    for dtype in ("INT8", "INT16", "UINT8", "UINT16", "UINT32", "BF16"):
+        for step in ("shls({}, 1)", "muls({}, 3)", "neg({})", "maximums({}, 1)", "divs({}, 3)"):
+            try:
+                tilegg.lower(tilegg.parse(_kernel(step.format("a"), dtype)), arch)
+            except TileggError as problem:
+                if problem.diagnostics[0].code != "TG022":
+                    continue
+                advice, _, _ = str(problem.diagnostics[0].hint).partition(" first:")
+                for other in advice.removeprefix("cast to ").split(" or ") if advice.startswith("cast to ") else ():
+                    wide = "pl.tile." + step.format(f"pl.cast(a, pl.{other})")
+                    text = _text(f'pl.cast({wide}, pl.{dtype}, mode="trunc", saturation_mode="off")', dtype)
+                    tilegg.lower(tilegg.parse(text), arch, contract="faithful")
+                    advised += 1
+    assert advised >= 4

@@ -149,6 +149,11 @@ class TestWrongOptions:
         with pytest.raises(ValueError, match=f"must be positive, got {count}"):
             assert_lowering_correct(self.TEXT, "a5", inputs=count)
 
+    @pytest.mark.parametrize("count", ["a", 1.5])
+    def test_inputs_that_are_no_integer(self, count: object) -> None:
+        with pytest.raises(TypeError, match=f"number of inputs must be an integer, got {count!r}"):
+            assert_equivalent(self.TEXT, self.TEXT, inputs=count)  # type: ignore[arg-type]
+
     @pytest.mark.parametrize("option", ["dims", "facts"])
     def test_names_that_the_program_has_not(self, option: str) -> None:
         wrong = {option: {"zz": 3 if option == "dims" else (0, 1)}}
