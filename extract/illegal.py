@@ -107,7 +107,7 @@ def _cast_first(op: Op, target: Target | None) -> str:
     if first is None or info is None or target is None or decl.family in _MOVES:
         return ""
     own = first.dtype
-    taken = [t for name, t in DTYPES.items() if name in info.asm and name in info.isa]
+    taken = [DTYPES[name] for name in info.takes]
     if own in taken or not taken:
         return ""
     wider = [t for t in taken if dtype_holds("widens", (own, t)) and _converts(target, own, t, own)]

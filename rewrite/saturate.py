@@ -136,17 +136,17 @@ _RANGED = frozenset({"tile.sin", "tile.cos"})
 #: Operations that become rectifiers where no NaN and no -0 can occur.
 _RECTIFIED = frozenset({"tile.relu", "tile.maximums", "tile.sels"})
 _EXTREMES = frozenset({"tile.maximum", "tile.minimum"})
-#: Operations whose rules ask what values their operands can hold.
 #: Scalar operations that shifts and masks may replace where nothing is negative.
 _TRUNCATING = frozenset({"scalar.div", "scalar.rem"})
+#: The same of tiles, by a scalar.
 _DIVIDING = frozenset({"tile.divs", "tile.fmods"})
 #: Scalar operations of which reductions may take the place where no NaN occurs.
 _EXTREMA = frozenset({"scalar.max", "scalar.min"})
 #: Operations whose operands are asked about wherever they stand.
 _ASKING = _COMPARES | _RANGED | {"tile.read"}
+#: Operations whose rules ask what values their operands can hold.
 VALUED = (
-    _COMPARES | _RANGED | _RECTIFIED | _EXTREMES | _TRUNCATING | _EXTREMA
-    | {"tile.cast", "tile.divs", "tile.fmods", "tile.read"}
+    _COMPARES | _RANGED | _RECTIFIED | _EXTREMES | _TRUNCATING | _DIVIDING | _EXTREMA | {"tile.cast", "tile.read"}
 )  # fmt: skip
 
 
@@ -202,7 +202,7 @@ def counts(region: Region) -> bool:
         t = op.result.type
         if isinstance(t, TileType) and t.dtype is INT32:
             source = getattr(getattr(op.operands[0], "type", None), "dtype", None) if op.operands else None
-            if op.name in ("tile.divs", "tile.fmods") or (op.name == "tile.cast" and source is FP32):
+            if op.name in _DIVIDING or (op.name == "tile.cast" and source is FP32):
                 return True
     return False
 
@@ -274,18 +274,14 @@ def _orders_int32(op: Op) -> bool:
 
 def dividend_rows(region: Region, sets: dict[int, ValueSet]) -> list[str]:
     """Return the rows of ``mixed``: signed integer tiles, not known to be positive, that are divided by a scalar."""
-    if not any(op.name in _DIVIDING for op in region.ops):
-        return []
-    rows: dict[str, None] = {}
-    number = {v.name: i for i, v in enumerate(region.leaves)}
-    for k, op in enumerate(region.ops, len(region.leaves)):
-        x = op.operands[0] if op.name in _DIVIDING else None
-        if isinstance(x, Value) and isinstance(x.type, TileType) and x.type.dtype.kind == "int" and x.name in number:
-            i = number[x.name]
-            if i not in sets or not value_positive(sets[i]):
-                rows[f"(mixed (val {i}))"] = None
-        number[op.result.name] = k
-    return list(rows)
+    divided = {getattr(op.operands[0], "name", "") for op in region.ops if op.name in _DIVIDING}
+    values = [*region.leaves, *(op.result for op in region.ops)] if divided else []
+    return [
+        f"(mixed (val {i}))"
+        for i, v in enumerate(values)
+        if v.name in divided and isinstance(v.type, TileType) and v.type.dtype.kind == "int"
+        if i not in sets or not value_positive(sets[i])
+    ]
 
 
 def _fact_rows(facts: list[ValueFact]) -> list[str]:

@@ -6,12 +6,12 @@ integers of at most 2**22 in magnitude, FP32 sums and products are exact and the
 
 from __future__ import annotations
 
-from ..ir.dtypes import INDEX
 from .arithmetic import d, op
 from .computed import computed
 from .facts import is_index, is_integer, mixed, positive, typed
+from .recipes.terms import whole
 from .rule import Condition, Pattern, Term, Var, modes, rests, rule, saturations, shapes, values
-from .terms import DTYPE_CODES, LITERAL, MODE_CODES, literal_codes, plain_rest
+from .terms import DTYPE_CODES, MODE_CODES, plain_rest
 
 (x, y, v, c, k, mask, n) = values("x y v c k mask n")
 (sh, sv) = shapes("sh sv")
@@ -157,16 +157,16 @@ def _signed_powers() -> None:
             reason="the low k bits of x, raised by 2**k - 1 where it is negative, less what it was raised by",
         )  # fmt: skip
     rule(
-        "integer.divs.two", lhs=op("divs", x, c), rhs=op("shrs", op("sub", x, sign), _number(1)),
+        "integer.divs.two", lhs=op("divs", x, c), rhs=op("shrs", op("sub", x, sign), whole(1)),
         when=[mixed(x), computed("only_two", c, dtype=d, gives=(n,))],
         contract="exact", reason="a half rounded to zero is a shift of x, raised by 1 where it is negative",
     )  # fmt: skip
 
 
 def _bits_of_both() -> None:
-    pairs = _i("adds", _i("muls", _i("ands", x, _number(1)), _number(2)), _number(-1))
+    pairs = _i("adds", _i("muls", _i("ands", x, whole(1)), whole(2)), whole(-1))
     rule(
-        "integer.partner", lhs=_i("sub", x, pairs), rhs=_i("xors", x, _number(1)),
+        "integer.partner", lhs=_i("sub", x, pairs), rhs=_i("xors", x, whole(1)),
         contract="exact", reason="x + 1 for even x, x - 1 for odd x: the lowest bit changes",
     )  # fmt: skip
     rule(
@@ -174,10 +174,6 @@ def _bits_of_both() -> None:
         when=[is_integer(d)], contract="exact",
         reason="the bits of either less those of both, without a borrow; some hardware makes xor of several steps",
     )  # fmt: skip
-
-
-def _number(value: int) -> Term:
-    return Term(LITERAL, literal_codes(value, INDEX), ())
 
 
 _powers()

@@ -6,18 +6,14 @@ target lacks the operation on a dtype of the region: elsewhere none of them make
 
 from __future__ import annotations
 
-from ..ir.dtypes import INDEX
 from .arithmetic import d, op, sh
 from .computed import computed
 from .facts import lacking
+from .recipes.terms import whole
 from .rule import Condition, Term, rule, values
-from .terms import DTYPE_CODES, LITERAL, literal_codes
+from .terms import DTYPE_CODES
 
 (x, c, n) = values("x c n")
-
-
-def _number(value: int) -> Term:
-    return Term(LITERAL, literal_codes(value, INDEX), ())
 
 
 def _scalar_operands() -> None:
@@ -35,20 +31,20 @@ def _others() -> None:
         contract="exact", reason="the larger of a number and its negation; the least integer wraps to itself in both",
     )  # fmt: skip
     rule(
-        "lacking.neg", lhs=op("neg", x), rhs=op("sub", op("expands", x, _number(0)), x), when=[lacking("tile.neg", d)],
+        "lacking.neg", lhs=op("neg", x), rhs=op("sub", op("expands", x, whole(0)), x), when=[lacking("tile.neg", d)],
         contract="exact", reason="integers wrap in a negation as in a difference from 0",
     )  # fmt: skip
     signed = [Condition("is_signed", (d,)), lacking("tile.not_", d)]
     rule(
-        "lacking.not.sum", lhs=op("not_", x), rhs=op("adds", op("neg", x), _number(-1)), when=signed,
+        "lacking.not.sum", lhs=op("not_", x), rhs=op("adds", op("neg", x), whole(-1)), when=signed,
         contract="exact", reason="the complement of the bits of x is -x - 1, which wraps",
     )  # fmt: skip
     rule(
-        "lacking.not.bits", lhs=op("not_", x), rhs=op("xors", x, _number(-1)), when=signed,
+        "lacking.not.bits", lhs=op("not_", x), rhs=op("xors", x, whole(-1)), when=signed,
         contract="exact", reason="every bit changes",
     )  # fmt: skip
     words = DTYPE_CODES["UINT32"]
-    ones = Term("tile.expands", (words, sh), (x, _number(2**32 - 1)))
+    ones = Term("tile.expands", (words, sh), (x, whole(2**32 - 1)))
     rule(
         "lacking.not.words", lhs=Term("tile.not_", (words, sh), (x,)), rhs=Term("tile.xor", (words, sh), (x, ones)),
         when=[lacking("tile.not_", words)], contract="exact", reason="every bit changes",

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ..ir.diagnostics import TileggError, error
-from ..ir.dtypes import DTYPES, DType
+from ..ir.dtypes import DType
 from .cost import Instr, PriceBook
 from .target_data import (
     Contents,
@@ -240,7 +240,7 @@ def _matches(when: When, detail: Mapping[str, object]) -> bool | None:
 def _refused(target: str, info: OpInfo, dtype: str) -> str:
     lists = (("assembler", info.asm), ("instruction set", info.isa))
     who = [f"the {name}" for name, takes in lists if dtype not in takes]
-    takes = " ".join(name for name in DTYPES if name in info.asm and name in info.isa)
+    takes = " ".join(info.takes)
     verb = "do" if len(who) > 1 else "does"
     text = f"{' and '.join(who)} of {target} {verb} not take {info.name} on {dtype}"
     return f"{text}; it takes {takes}" if takes else f"{text}, nor on any other dtype: {info.note or info.kind}"

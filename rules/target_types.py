@@ -153,3 +153,8 @@ class OpInfo:
     inplace: str
     source: str
     note: str
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The names of the dtypes that both the assembler and the instruction set take, in the order of ``DTYPES``."""
+        return tuple(name for name in DTYPES if name in self.asm and name in self.isa)
