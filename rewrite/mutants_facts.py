@@ -111,7 +111,7 @@ def _literals() -> Iterator[Mutant]:
         "signed_power: a bit below the sign": (
             "signed_power", _changed("signed_power", lambda k, m, n: (k, m, Const(n.value - 1, INDEX))),
         ),
-        "low: one bit more": ("low", _changed("low", lambda k: (Const(k.value + 1, INDEX),))),
+        "as_signed: one more": ("as_signed", _changed("as_signed", lambda n: (Const(n.value + 1, INDEX),))),
         "whole: of every number": ("whole", lambda c, d: (Const(int(c.value), INDEX),) if abs(c.value) < 1e6 else None),
         "halving: one bit more": ("halving", _changed("halving", lambda k: (Const(k.value + 1, INDEX),))),
         "product: a sum": ("product", lambda a, b, d: _one(a.value + b.value, d)),

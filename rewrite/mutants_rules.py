@@ -44,8 +44,8 @@ _SPELLING: dict[str, str | tuple[str, ...]] = {
 #: Conditions on what a target has, and on shapes, which instances of one shape cannot tell apart; ``typed`` and what is
 #: read of a column bind variables besides.
 _STRUCTURE = (
-    "typed", "planar", "windows", "offers", "repeats", "mirrored", "lacks_extrema", "lacking", "mixed", "max_of",
-    "max_of_and", "min_of", "min_of_and",
+    "typed", "planar", "windows", "offers", "repeats", "mirrored", "lacks_extrema", "lacking", "mixed", "argument",
+    "max_of", "max_of_and", "min_of", "min_of_and",
 )  # fmt: skip
 _X = Var("x", "value")
 

@@ -62,10 +62,15 @@ def literal_rows(region: Region, rules: Iterable[Rule]) -> list[str]:
                     rows[row] = None
                     if step == 0:
                         for g in given:
-                            met.setdefault((g, INT32 if g.dtype is INDEX else kinds[-1]), set())
+                            met.setdefault((g, _meets(g, kinds[-1])), set())
         if len(met) == len(found):
             break
     return list(rows)
+
+
+def _meets(given: Const, asked: DType) -> DType:
+    """Return the dtype of the tiles that a given literal is for: whole numbers do not meet tiles of floats."""
+    return INT32 if given.dtype is INDEX and asked.is_float else asked
 
 
 def _asks(rule: Rule) -> dict[str, frozenset[str]]:
@@ -216,11 +221,25 @@ _decls = decls_by_constructor
 
 def lacking_rows(region: Region, target: Target | None) -> list[str]:
     """Return the rows of ``lacking``, where the region has operations and dtypes that rules know ways around."""
-    if target is None or not any(op.name in CIRCUMVENTED for op in region.ops):
+    if target is None or not any(_circumvented(op) for op in region.ops):
         return []
     met = (_type(v) for v in (*region.leaves, *(op.result for op in region.ops)))
     names = dict.fromkeys(t.dtype.name for t in met if t is not None and t.dtype.is_int)
-    return [f"(lacking {k} {DTYPE_CODES[name]})" for name in names for k in _lacked(target, name)]
+    lacks = [f"(lacking {k} {DTYPE_CODES[name]})" for name in names for k in _lacked(target, name)]
+    return lacks + (_arguments(region) if lacks else [])
+
+
+def _circumvented(op: Op) -> bool:
+    types = (_type(v) for v in (op.result, *op.operands) if isinstance(v, Value))
+    return any(t is not None and t.dtype.name in CIRCUMVENTED.get(op.name, ()) for t in types)
+
+
+def _arguments(region: Region) -> list[str]:
+    """Return the rows of ``argument``: scalars that meet tiles of their dtype."""
+    codes = {v.name: k for k, v in enumerate([*region.leaves, *(op.result for op in region.ops)])}
+    met = [o for op in region.ops if op.name in CIRCUMVENTED for o in op.operands if isinstance(o, Value)]
+    scalars = {o.name: o.type.dtype for o in met if isinstance(o.type, ScalarType)}
+    return [f"(argument (val {codes[name]}) {DTYPE_CODES[dtype.name]})" for name, dtype in scalars.items()]
 
 
 def _lacked(target: Target, dtype: str) -> Iterator[int]:

@@ -159,6 +159,8 @@ class _Instance:
             return self._mask()
         if kind == "scalar":
             # What a comparison compares with has a dtype of its own, of which a number must be fit to become one.
+            if any(c.relation == "argument" and v in c.args for c in self.rule.when):
+                return m.scalar(dtype)
             must = any(c.relation in ("literal", "nonzero") and v in c.args for c in self.rule.when)
             must |= dtype.is_float and "tile.cmps" in operations_of(self.rule.lhs)
             literals = 0.15 if self.rule.lhs.op.startswith("scalar.") else 0.85

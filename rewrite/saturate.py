@@ -101,7 +101,7 @@ def _saturate(eng: Engine, region: Region, knowledge: Knowledge, plan: Plan) -> 
 
 _CONTRACTED = frozenset({"contracted"})
 _SELDOM_ROWS = frozenset(
-    {"lacking", "mixed", "repeats", "mirrored", *(name for name, table in COMPUTED.items() if table.folds)}
+    {"argument", "lacking", "mixed", "repeats", "mirrored", *(name for name, table in COMPUTED.items() if table.folds)}
 )
 
 

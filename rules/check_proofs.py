@@ -74,16 +74,16 @@ def to_prove(rule: Rule) -> bool:
     if (operations_of(rule.lhs) | operations_of(rule.rhs)) & _MASKS:
         return True
     asks = any(c.relation == "lacking" or of_integers(c) for c in rule.when)
-    return asks or any(map(_names_integer, (rule.lhs, rule.rhs)))
+    return asks or any(map(_named_integers, (rule.lhs, rule.rhs)))
 
 
-def _names_integer(p: Pattern) -> bool:
+def _named_integers(p: Pattern) -> list[str]:
     if isinstance(p, Var) or p.op == LITERAL:
-        return False
+        return []
     positions = [i for i, name in enumerate(signature(OPS[p.op])) if name in ("dtype", "source")]
     codes = [p.args[i] for i in positions]
-    mine = any(isinstance(c, int) and CODE_DTYPES[c].is_int for c in codes)
-    return mine or any(map(_names_integer, p.children))
+    mine = [CODE_DTYPES[c].name for c in codes if isinstance(c, int) and CODE_DTYPES[c].is_int]
+    return list(dict.fromkeys([*mine, *(name for child in p.children for name in _named_integers(child))]))
 
 
 def prove(rule: Rule) -> Proof:
@@ -132,7 +132,9 @@ def _free(rule: Rule) -> bool:
 
 def _integer_names(rule: Rule, codes: Assignment) -> list[str]:
     named = [CODE_DTYPES[c].name for v, c in codes.items() if v.kind == "dtype"]
-    return named if _free(rule) or any(v.kind == "dtype" for v in code_variables(rule)) else ["INT32"]
+    if _free(rule) or any(v.kind == "dtype" for v in code_variables(rule)):
+        return named
+    return _named_integers(rule.lhs) or _named_integers(rule.rhs) or ["INT32"]
 
 
 def _literals(rule: Rule, codes: Assignment) -> Iterator[dict[Var, int | float]]:
@@ -162,7 +164,9 @@ def _literals(rule: Rule, codes: Assignment) -> Iterator[dict[Var, int | float]]
 
 
 #: Tables whose rows are stated as an equation between variables: outputs by inputs.
-_SYMBOLIC: dict[str, Callable[[Any], Any]] = {"minus": lambda c: -c, "whole": lambda c: c}
+_SYMBOLIC: dict[str, Callable[[Any], Any]] = {
+    "minus": lambda c: -c, **dict.fromkeys(("whole", "as_held", "as_signed"), lambda c: c),
+}  # fmt: skip
 
 
 class _Lane:
@@ -209,14 +213,15 @@ class _Lane:
         for c in self.rule.when:
             if c.relation in _SYMBOLIC:
                 source, target = (a for a in c.args if isinstance(a, Var) and a.kind == "value")
-                self.known[source] = number = self.z3.BitVec(source.name, self._bits_of_scalar())
+                self.known[source] = number = self.z3.BitVec(source.name, self._bits_of(c))
                 self.known[target] = _SYMBOLIC[c.relation](number)
                 if c.relation == "whole":
                     self.solver.add(number >= -MAGNITUDE, number <= MAGNITUDE)
 
-    def _bits_of_scalar(self) -> int:
-        dtypes = [v for v in self.codes if v.kind == "dtype" and v is not _FREE]
-        return CODE_DTYPES[self.codes[dtypes[0]]].bits if dtypes else 32
+    def _bits_of(self, c: Condition) -> int:
+        (dtype,) = asked(c, lambda a: self.codes[a] if isinstance(a, Var) else int(a)).kinds
+        assert isinstance(dtype, DType)
+        return dtype.bits
 
     def _premises(self) -> None:
         for c in self.rule.when:
@@ -303,10 +308,15 @@ class _Lane:
         child = p.children[0]
         if dtype is FP32:
             return Bits(self._operand(child, DTYPES["INT32"]))
-        value = self._operand(child, FP32)
-        if not isinstance(value, Bits) or dtype.bits != 32:
-            raise Unproved(f"the bits of {dtype.name} have no expression here")
-        return value.bits
+        source = self.read_as.get(child, FP32) if isinstance(child, Var) else self._dtype(child)
+        value = self._operand(child, source)
+        if isinstance(value, Bits):
+            value = value.bits
+        elif not source.is_int:
+            raise Unproved(f"the bits of {source.name} have no expression here")
+        if not dtype.is_int or source.bits != dtype.bits:
+            raise Unproved(f"{source.name} seen as {dtype.name} has no expression here")
+        return value
 
     # -- masks ---------------------------------------------------------------------------------------------------
 

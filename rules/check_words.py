@@ -42,6 +42,9 @@ class Words:
         """Return the same number in more bits."""
         return (self.z3.SignExt if self.dtype.signed else self.z3.ZeroExt)(bits - self.dtype.bits, a)
 
+    def rectified(self, a: Any) -> Any:
+        return self.larger(a, self.z3.BitVecVal(0, self.dtype.bits))
+
     def larger(self, a: Any, b: Any) -> Any:
         return self.z3.If(self.less(a, b), b, a)
 
@@ -76,6 +79,7 @@ INTEGER: dict[str, Callable[..., Any]] = {
     "minimum": lambda w, a, b: w.smaller(a, b),
     "neg": lambda w, a: -a,
     "abs": lambda w, a: w.magnitude(a),
+    "relu": lambda w, a: w.rectified(a),
     "and_": lambda w, a, b: a & b,
     "ands": lambda w, a, b: a & b,
     "or_": lambda w, a, b: a | b,

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..ir import lazy_numpy as np
 from ..ir.codes import decode
-from ..ir.dtypes import BF16, FP16, FP32, INDEX, INT32, DType
+from ..ir.dtypes import BF16, DTYPES, FP16, FP32, INDEX, INT32, DType
 from ..ir.literals import HALVES_AND_SINGLE, nearest, wrapped
 from ..ir.ops._math import scalar_like
 from ..ir.program import Const
@@ -87,6 +87,11 @@ def _is_word(dtype: DType) -> bool:
     return dtype.kind in ("int", "uint") and dtype.bits in (8, 16, 32)
 
 
+def _is_plain(dtype: DType) -> bool:
+    """Whether tiles of the dtype are computed with as integers without a sign."""
+    return _is_word(dtype) and not dtype.signed
+
+
 def _mask(c: Const, dtype: DType) -> tuple[Const, ...] | None:
     if not _is_word(dtype) or not isinstance(c.value, int) or isinstance(c.value, bool):
         return None
@@ -112,13 +117,6 @@ def _two_to(c: Const, dtype: DType) -> tuple[Const, ...] | None:
     if not 0 < c.value <= dtype.max_value or c.value & (c.value - 1):
         return None
     return Const(c.value.bit_length() - 1, c.dtype), Const(c.value - 1, c.dtype)
-
-
-def _low(c: Const, dtype: DType) -> tuple[Const, ...] | None:
-    if dtype is not INT32 or not isinstance(c.value, int) or not 1 <= c.value < 2**30:
-        return None
-    found = _mask(Const(c.value + 1, INDEX), dtype)
-    return None if found is None else found[:1]
 
 
 def _whole(c: Const, dtype: DType) -> tuple[Const, ...] | None:
@@ -165,6 +163,10 @@ def _slope(c: Const, dtype: DType) -> tuple[Const, ...] | None:
 def _as_held(c: Const, dtype: DType) -> tuple[Const, ...] | None:
     whole = dtype.is_int and math.isfinite(c.value) and float(c.value).is_integer()
     return (Const(wrapped(int(c.value), dtype), INDEX),) if whole else None
+
+
+def _as_signed(c: Const, dtype: DType) -> tuple[Const, ...] | None:
+    return _as_held(c, DTYPES[f"INT{dtype.bits}"]) if _is_plain(dtype) else None
 
 
 def _above_zero(c: Const, dtype: DType) -> tuple[Const, ...] | None:
@@ -219,10 +221,6 @@ def _any_power(low: int, high: int) -> Callable[..., tuple[Const, ...]]:
 
 def _positive_power(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
     return (Const(1 << int(rng.integers(0, (dtype.bits or 64) - dtype.signed)), dtype),)
-
-
-def _ones(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
-    return (Const(2 ** int(rng.integers(1, 30)) - 1, INDEX),)
 
 
 def any_number(rng: np.random.Generator, dtype: DType) -> tuple[Const, ...]:
@@ -294,7 +292,6 @@ COMPUTED: dict[str, Computed] = {
         "the integer 2, and the number of the sign bit", 1, 1, _only_two, _mostly_two, among=_is_word
     ),
     "two_to": Computed("a scalar's 2**k, k, and 2**k - 1", 1, 2, _two_to, _positive_power),
-    "low": Computed("2**k - 1 and k", 1, 1, _low, _ones),
     "whole": Computed("an integral number and it as an integer", 1, 1, _whole, _small),
     "halving": Computed("2**-k and k", 1, 1, _halving, _any_power(-22, 0)),
     "product": Computed("two literals and their product, which is exact", 2, 1, product_of, _two_short),
@@ -303,6 +300,10 @@ COMPUTED: dict[str, Computed] = {
     "slope": Computed("a number above 0 and up to 1, in the dtype too", 1, 0, _slope, _fraction),
     "ascending": Computed(
         "two bounds, the first not above the second one, in the dtype too", 2, 0, _ascending, _two_bounds
+    ),
+    "as_signed": Computed(
+        "an integer, and the signed one with the bits by which the unsigned dtype holds it",
+        1, 1, _as_signed, _pattern, among=_is_plain,
     ),
     "as_held": Computed("an integer, and it as the dtype holds its bits", 1, 1, _as_held, _pattern),
     "above_zero": Computed("a number above 0, in the dtype too", 1, 0, _above_zero, any_number),

@@ -49,6 +49,7 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
     "halves": (("value", "rest", "rest"), "two windows that have all rows and together all columns of the tile"),
     "offers": (("int",), "the target's assembler has that instruction (a number in ``SELDOM``)"),
     "lacking": (("int", "dtype"), "the target lacks that operation (a number in ``CIRCUMVENTED``) on the dtype"),
+    "argument": (("value", "dtype"), "a scalar of the dtype that the program names; no literal"),
     "rooted": (("dtype",), "the target has one form of 1 / sqrt(x) on the dtype, as good as the two instructions"),
     "is_float": (("dtype",), "a floating-point dtype"),
     "has_arithmetic": (("dtype",), "a floating-point dtype that instructions compute in"),
@@ -74,8 +75,11 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
 
 #: Facts that providers read off the program or the target, which no type and no value tells again.
 GIVEN = frozenset(
-    {"lacks_extrema", "mirrored", "repeats", *(f"{word}_of{more}" for word in ("max", "min") for more in ("", "_and"))}
-)
+    {
+        "argument", "lacks_extrema", "mirrored", "repeats",
+        *(f"{word}_of{more}" for word in ("max", "min") for more in ("", "_and")),
+    }
+)  # fmt: skip
 
 #: Facts that the forward analysis gives.
 FROM_ANALYSIS = frozenset({"fits", "finite", "within", "ordered", "one_zero", "index", "positive"})
@@ -128,6 +132,8 @@ CIRCUMVENTED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("tile.ands", "tile.ors", "tile.xors", "tile.rems", "tile.fmods"), _BITS),
     "tile.not_": ("INT8", "INT16", "INT32", "UINT32"),
     **dict.fromkeys(("tile.abs", "tile.neg"), ("INT8", "INT16", "INT32")),
+    "tile.relu": _BITS,
+    **dict.fromkeys((f"tile.{n}{s}" for n in ("add", "sub", "mul") for s in ("", "s")), ("UINT16", "UINT32")),
 }
 
 
@@ -139,6 +145,11 @@ def circumvented(operation: int, dtype: DType) -> bool:
 def lacking(operation: str, dtype: Var | int) -> Condition:
     """The target lacks an operation of :data:`CIRCUMVENTED` on the dtype."""
     return Condition("lacking", (list(CIRCUMVENTED).index(operation), dtype))
+
+
+def argument(x: Var, dtype: Var | int) -> Condition:
+    """``x`` is a scalar of the dtype, not a literal: which bits it has, no conversion decides."""
+    return Condition("argument", (x, dtype))
 
 
 def windows(x: Var | Term, dtype: Var | int, shape: Var) -> Condition:

@@ -132,11 +132,6 @@ def _powers() -> None:
         "integer.low-bits", lhs=op("sub", x, op("muls", op("shrs", x, k), c)), rhs=op("ands", x, mask), when=[power],
         contract="exact", reason="x less its multiple of 2**k keeps the low k bits",
     )  # fmt: skip
-    rule(
-        "integer.ands.split", lhs=_i("ands", x, mask), rhs=_i("sub", x, _i("shls", _i("shrs", x, k), k)),
-        when=[computed("low", mask, dtype=_INT, gives=(k,))],
-        contract="exact", reason="what a shift down and up again loses; some hardware has no bitwise and",
-    )  # fmt: skip
 
 
 def _signed_powers() -> None:

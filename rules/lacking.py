@@ -8,24 +8,72 @@ from __future__ import annotations
 
 from .arithmetic import d, op, sh
 from .computed import computed
-from .facts import lacking
+from .facts import argument, lacking
 from .recipes.terms import whole
-from .rule import Condition, Term, rule, values
-from .terms import DTYPE_CODES
+from .rule import Condition, Pattern, Term, rule, values
+from .terms import DTYPE_CODES, plain_rest
 
-(x, c, n) = values("x c n")
+(x, y, c, n) = values("x y c n")
+
+
+_OF_TILES = {"ands": "and_", "ors": "or_", "xors": "xor", "rems": "rem", "fmods": "fmod"}
+_SUMS = ("add", "sub", "mul")
 
 
 def _scalar_operands() -> None:
-    for name, of_tiles in (("ands", "and_"), ("ors", "or_"), ("xors", "xor"), ("rems", "rem"), ("fmods", "fmod")):
+    for name, of_tiles in _OF_TILES.items():
         rule(
             f"lacking.{name}", lhs=op(name, x, c), rhs=op(of_tiles, x, op("expands", x, n)),
             when=[lacking(f"tile.{name}", d), computed("as_held", c, dtype=d, gives=(n,))], contract="exact",
             reason="every element of the second tile is the scalar; the instruction for two tiles takes the dtype",
         )  # fmt: skip
+    for name, of_tiles in (_OF_TILES | {f"{name}s": name for name in _SUMS}).items():
+        rule(
+            f"lacking.{name}.argument", lhs=op(name, x, c), rhs=op(of_tiles, x, op("expands", x, c)),
+            when=[lacking(f"tile.{name}", d), argument(c, d)], contract="exact",
+            reason="every element of the second tile is the scalar; the instruction for two tiles takes the dtype",
+        )  # fmt: skip
+
+
+def _sums() -> None:
+    """Sums, differences and products of unsigned numbers: the low bits of all three are the same without a sign."""
+    for unsigned, signed in (("UINT16", "INT16"), ("UINT32", "INT32")):
+        for name in _SUMS:
+            rule(
+                f"lacking.{name}.{unsigned}", lhs=_of(unsigned, name, x, y),
+                rhs=_bits(unsigned, _of(signed, name, _bits(signed, x), _bits(signed, y))),
+                when=[lacking(f"tile.{name}", DTYPE_CODES[unsigned])], contract="exact",
+                reason="sums, differences and products wrap to the same bits whether the highest one is a sign or not",
+            )  # fmt: skip
+            rule(
+                f"lacking.{name}s.{unsigned}", lhs=_of(unsigned, f"{name}s", x, c),
+                rhs=_bits(unsigned, _of(signed, f"{name}s", _bits(signed, x), n)),
+                when=[lacking(f"tile.{name}s", DTYPE_CODES[unsigned]),
+                      computed("as_signed", c, dtype=DTYPE_CODES[unsigned], gives=(n,))],
+                contract="exact",
+                reason="sums, differences and products wrap to the same bits whether the highest one is a sign or not",
+            )  # fmt: skip
+
+
+def _of(dtype: str, name: str, *children: Pattern) -> Term:
+    return Term(f"tile.{name}", (DTYPE_CODES[dtype], sh), children)
+
+
+def _bits(dtype: str, of: Pattern) -> Term:
+    """The same bits seen as another dtype; no instruction."""
+    name = "tile.reinterpret_view"
+    return Term(name, (DTYPE_CODES[dtype], sh, plain_rest(name)), (of,))
 
 
 def _others() -> None:
+    rule(
+        "lacking.relu", lhs=op("relu", x), rhs=op("maximums", x, whole(0)), contract="exact",
+        when=[Condition("is_signed", (d,)), lacking("tile.relu", d)], reason="the larger of a number and 0",
+    )  # fmt: skip
+    rule(
+        "lacking.relu.unsigned", lhs=op("relu", x), rhs=x, contract="exact",
+        when=[Condition("is_unsigned", (d,)), lacking("tile.relu", d)], reason="no number without a sign is below 0",
+    )  # fmt: skip
     rule(
         "lacking.abs", lhs=op("abs", x), rhs=op("maximum", x, op("neg", x)), when=[lacking("tile.abs", d)],
         contract="exact", reason="the larger of a number and its negation; the least integer wraps to itself in both",
@@ -43,13 +91,13 @@ def _others() -> None:
         "lacking.not.bits", lhs=op("not_", x), rhs=op("xors", x, whole(-1)), when=signed,
         contract="exact", reason="every bit changes",
     )  # fmt: skip
-    words = DTYPE_CODES["UINT32"]
-    ones = Term("tile.expands", (words, sh), (x, whole(2**32 - 1)))
+    ones = _of("UINT32", "expands", x, whole(2**32 - 1))
     rule(
-        "lacking.not.words", lhs=Term("tile.not_", (words, sh), (x,)), rhs=Term("tile.xor", (words, sh), (x, ones)),
-        when=[lacking("tile.not_", words)], contract="exact", reason="every bit changes",
+        "lacking.not.words", lhs=_of("UINT32", "not_", x), rhs=_of("UINT32", "xor", x, ones),
+        when=[lacking("tile.not_", DTYPE_CODES["UINT32"])], contract="exact", reason="every bit changes",
     )  # fmt: skip
 
 
 _scalar_operands()
+_sums()
 _others()

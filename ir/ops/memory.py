@@ -196,7 +196,9 @@ def _element(call: Call) -> Type:
 
 
 def _written(call: Call) -> Type:
-    require_element(call, call.type(0).shape, call.operands[1])
+    t: TileType | TensorType = call.type(0)
+    require_element(call, t.shape, call.operands[1])
+    require_literal_fits(call, 2, t.dtype)
     return like_first(call)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tilegg.ir.codes import all_values, decode, same_bits
+from tilegg.ir.diagnostics import TileggError
 from tilegg.ir.dtypes import BF16, BOOL, DTYPES, FP32, INT4, DType
 from tilegg.ir.interp import run
 from tilegg.ir.lanes import number
@@ -65,3 +66,16 @@ def test_a_number_of_any_rank() -> None:
     assert number(np.array([[True]]), BOOL) is True
     assert number(np.array(-3, np.int8), INT4) == -3
     assert number(np.uint8(0x38), DTYPES["FP8E4M3FN"]) == 1.0
+
+
+@pytest.mark.parametrize("write", ["pl.tile.write(t, [0, 1], {})", "pl.tensor.write(y, [0, 1], {})"])
+@pytest.mark.parametrize(("dtype", "value"), [("INT8", "300"), ("UINT16", "-1"), ("INT32", "0.5"), ("FP16", "1e6")])
+def test_a_literal_that_is_written_fits_the_dtype(dtype: str, value: str, write: str) -> None:
+    text = (
+        "import pypto.language as pl\n\n@pl.function(type=pl.FunctionType.InCore)\n"
+        f"def k(x: pl.Tensor[[8, 32], pl.{dtype}], y: pl.Out[pl.Tensor[[8, 32], pl.{dtype}]]):\n"
+        f"    t = pl.tile.load(x, [0, 0], [8, 32])\n    {{}}\n    pl.store(t, [0, 0], y)\n"
+    )
+    with pytest.raises(TileggError, match="TG011"):
+        parse(text.format(write.format(value)))
+    parse(text.format(write.format(1)))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tilegg import lower, parse
 from tilegg.ir.diagnostics import TileggError
-from tilegg.ir.dtypes import BF16, DTYPES, FP16, FP32, INT32
+from tilegg.ir.dtypes import BF16, DTYPES, FP16, FP32, INT32, UINT16
 from tilegg.ir.interp import run
 from tilegg.rewrite.knowledge import Knowledge
 from tilegg.rules import arithmetic as A
@@ -76,7 +76,7 @@ def test_computed_literals() -> None:
     for name, table in COMPUTED.items():
         found = 0
         # Each table is about some dtypes; a bound holds where the first dtype is the narrower one.
-        for dtype, wide in ((FP32, FP16), (INT32, FP16), (BF16, FP32)):
+        for dtype, wide in ((FP32, FP16), (INT32, FP16), (UINT16, FP16), (BF16, FP32)):
             more = {("dtype",): (), ("dtype", "dtype"): (wide,)}.get(table.codes, (BF16, "rint", None))
             rows = [table.function(*table.example(rng, dtype), dtype, *more) for _ in range(50)]
             found = max(found, sum(r is not None for r in rows))

@@ -23,12 +23,19 @@ STEPS = {
     "tile.not_": ("not_(a)", lambda x: ~x),
     "tile.abs": ("abs(a)", np.abs),
     "tile.neg": ("neg(a)", lambda x: -x),
+    "tile.relu": ("relu(a)", lambda x: np.maximum(x, 0)),
+    "tile.add": ("add(a, a)", lambda x: x + x),
+    "tile.adds": ("adds(a, 65530)", lambda x: x + 65530),
+    "tile.sub": ("sub(pl.tile.not_(a), a)", lambda x: ~x - x),
+    "tile.subs": ("subs(a, 40000)", lambda x: x - 40000),
+    "tile.mul": ("mul(a, a)", lambda x: x * x),
+    "tile.muls": ("muls(a, 40001)", lambda x: x * 40001),
 }
 #: What stays refused: the target lacks the instructions for two tiles as well, or cannot fill a tile with the number.
 REFUSED = {
     "a2a3": {
         *((f"tile.{n}s", d) for n in ("rem", "fmod") for d in ("INT8", "INT16", "UINT8", "UINT16", "UINT32")),
-        ("tile.fmods", "INT32"), ("tile.abs", "INT8"), ("tile.neg", "INT8"),
+        ("tile.fmods", "INT32"), ("tile.abs", "INT8"), ("tile.neg", "INT8"), ("tile.relu", "INT8"),
     },
     "a5": {(f"tile.{n}s", d) for n in ("rem", "fmod") for d in ("INT8", "UINT8")},
 }  # fmt: skip
@@ -57,7 +64,7 @@ def _number(name: str, dtype: str) -> str:
 
 
 def _expected(name: str, data: np.ndarray, dtype: str) -> np.ndarray:
-    wide = data.astype(np.int64)
+    wide = data.astype(np.uint64 if dtype == "UINT32" and name == "tile.mul" else np.int64)
     made = np.fmod(wide, 5) if name == "tile.fmods" else STEPS[name][1](wide)
     if dtype.startswith("U") and name in ("tile.ands", "tile.xors"):
         made = wide & 252 if name == "tile.ands" else wide ^ 255
@@ -78,6 +85,33 @@ def test_integers_are_taken_where_other_instructions_do_the_same(name: str, dtyp
     data = np.resize(np.asarray([int(n) for n in ends], kind.storage), (8, 64))
     assert np.array_equal(tilegg.run(made.program, {"x": data})["y"], _expected(name, data, dtype))
     assert "pto." in tilegg.emit(made, arch)
+
+
+@pytest.mark.parametrize("dtype", ["UINT16", "UINT32"])
+@pytest.mark.parametrize("name", ["rems", "fmods", "divs"])
+def test_quotients_by_powers_of_two_need_no_division(name: str, dtype: str) -> None:
+    made = tilegg.lower(tilegg.parse(_kernel(f"{name}(a, 16)", dtype)), "a2a3", contract="exact", memo=None)
+    data = np.resize(np.asarray([0, 15, 16, 17, 2**16 - 1, 2**15], dtype.lower()), (8, 64))
+    expected = data // 16 if name == "divs" else data % 16
+    assert np.array_equal(tilegg.run(made.program, {"x": data})["y"], expected) and "pto." in tilegg.emit(made, "a2a3")
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "arch"),
+    [("ands", "INT32", "a2a3"), ("ors", "INT32", "a2a3"), ("xors", "UINT32", "a2a3"), ("rems", "UINT32", "a5"),
+     ("fmods", "INT16", "a5"), ("adds", "UINT16", "a2a3"), ("subs", "UINT32", "a2a3"), ("muls", "UINT32", "a2a3")],
+)  # fmt: skip
+def test_scalars_that_a_program_names_are_spread_over_a_tile(name: str, dtype: str, arch: str) -> None:
+    text = _kernel(f"{name}(a, s)", dtype).replace("y: pl.Out", f"s: pl.Scalar[pl.{dtype}], y: pl.Out")
+    program = tilegg.parse(text)
+    made = tilegg.lower(program, arch, contract="exact", memo=None)
+    kind = dtypes.DTYPES[dtype]
+    top, low = int(kind.max_value), int(kind.min_value)
+    data = np.resize(np.asarray([low, 0, 1, 7, 13, top - 1, top], kind.storage), (8, 64))
+    for s in (1, 13, top):
+        wanted = tilegg.run(program, {"x": data, "s": s})["y"]
+        assert np.array_equal(tilegg.run(made.program, {"x": data, "s": s})["y"], wanted)
+    assert "pto.texpands" in tilegg.emit(made, arch)
 
 
 def test_bits_of_the_other_sign_are_held_by_the_tile() -> None:
@@ -103,7 +137,7 @@ def test_rules_are_loaded_where_a_row_asks_for_them_only() -> None:
      ("fmods(a, 5)", "INT16", "FP32 would hold the values, but quotients are not truncated there and sums do not wrap"),
      ("fmods(a, 5)", "INT32", "a2a3 converts INT32 to no dtype that tfmods takes and that holds every value"),
      ("shls(a, 1)", "UINT8", "cast to INT16 or INT32 first: every value of UINT8 is one there, too"),
-     ("muls(a, 3)", "UINT16", "a2a3 converts UINT16 to no dtype that tmuls takes and that holds every value")],
+     ("maximums(a, 3)", "UINT16", "a2a3 converts UINT16 to no dtype that tmaxs takes and that holds every value")],
 )  # fmt: skip
 def test_refusals_say_whether_another_dtype_will_do(step: str, dtype: str, hint: str) -> None:
     with pytest.raises(TileggError) as caught:

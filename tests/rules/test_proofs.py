@@ -63,6 +63,15 @@ def test_the_conditions_of_an_integer_rule_are_needed(name: str) -> None:
             assert not prove(replace(rule, when=(*rule.when[:i], *rule.when[i + 1 :]))).ok, c
 
 
+def test_what_asks_for_the_sign_is_not_the_same_on_the_bits() -> None:
+    right = RULES["lacking.add.UINT32"]
+    assert prove(right).dtypes == ("UINT32",)
+    assert isinstance(right.rhs, Term) and isinstance(right.rhs.children[0], Term)
+    inner = replace(right.rhs.children[0], op="tile.maximum")
+    wrong = replace(right, lhs=replace(right.lhs, op="tile.maximum"), rhs=replace(right.rhs, children=(inner,)))
+    assert "differ" in prove(wrong).reason
+
+
 def test_swapped_branches_and_other_comparisons_are_refuted() -> None:
     right = RULES["cmp.integer.lt"]
     assert not prove(replace(right, rhs=RULES["cmp.integer.gt"].rhs)).ok
