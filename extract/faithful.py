@@ -15,13 +15,13 @@ from typing import Any
 from ..ir.diagnostics import Span
 from ..ir.dtypes import DType
 from ..ir.op import OPS
-from ..ir.program import Block, Op, Operand, Program, Statement, Value, walk, with_blocks
+from ..ir.program import Block, Op, Operand, Program, Statement, with_blocks
 from ..rewrite.graph import Node
 from ..rules.paths import Road
 from ..rules.paths_rank import describe
 from ..rules.rule import RULES, Rule, rule_names
 from ..rules.terms import child_params
-from .chains import Request, requests, road_behind
+from .chains import Request, conversion, is_cast, requests, road_behind
 from .lowered import Instruction, Lowered, RegionResult
 from .rebuild import is_approx
 
@@ -121,13 +121,7 @@ def _recipes_in(function: str, instructions: list[Instruction], region: RegionRe
     ends = {k: c for c, node in picked.items() if is_approx(node) for k in (c, node.children[0])}
     if not ends:
         return
-    operands: dict[int, Operand] = {}
-    for i in instructions:
-        node = picked.get(i.eclass)
-        if node is not None and is_approx(node):
-            node = picked[node.children[0]]
-        if node is not None and node.decl is not None:
-            operands.update((k, i.op.operands[at]) for at, k in zip(child_params(node.decl), node.children))
+    operands = _operands(instructions, picked)
     for i in instructions:
         if i.eclass in ends:
             rule, written = _composite(region, ends[i.eclass], picked)
@@ -137,6 +131,18 @@ def _recipes_in(function: str, instructions: list[Instruction], region: RegionRe
                 given[at] = operands[k]
             direct = Op(written.decl.name, tuple(given), dict(written.attrs), i.op.results)
             yield RecipeUse(function, i.op, direct, rule)
+
+
+def _operands(instructions: list[Instruction], picked: dict[int, Node]) -> dict[int, Operand]:
+    """Return by its class what the instructions of a region read."""
+    found: dict[int, Operand] = {}
+    for i in instructions:
+        node = picked.get(i.eclass)
+        if node is not None and is_approx(node):
+            node = picked[node.children[0]]
+        if node is not None and node.decl is not None:
+            found.update((k, i.op.operands[at]) for at, k in zip(child_params(node.decl), node.children))
+    return found
 
 
 def _composite(region: RegionResult, c: int, picked: dict[int, Node]) -> tuple[Rule, Node]:
@@ -150,11 +156,10 @@ def inexact_casts(lowered: Lowered) -> tuple[InexactCast, ...]:
     """Return the inexact chains of a lowered program, in program order."""
     found = []
     for report in lowered.functions:
-        body = lowered.program.function(report.name).body
-        makers = {s.result.name: s for s in walk(body) if isinstance(s, Op) and s.results}
         for instruction in report.instructions:
             if instruction.inexact:
-                found.append(_inexact(lowered, report.name, instruction, report.regions, makers))
+                here = [i for i in report.instructions if i.region == instruction.region]
+                found.append(_inexact(lowered, report.name, instruction, report.regions, here))
     return tuple(found)
 
 
@@ -174,16 +179,18 @@ def _inexact(
     function: str,
     instruction: Instruction,
     regions: list[RegionResult],
-    makers: dict[str, Op],
+    beside: list[Instruction],
 ) -> InexactCast:
+    """Return the chain that ends in an instruction; ``beside`` are the instructions of its region."""
     region, c, last = regions[instruction.region], instruction.eclass, instruction.op
-    node = region.graph.classes[c][region.solution.picks[c]]
-    road = road_behind(region, c, node, lowered.target) if lowered.target else None
+    picked = {k: region.graph.classes[k][i] for k, i in region.solution.picks.items()}
+    road = road_behind(region, c, picked[c], lowered.target) if lowered.target else None
     asked = list(requests(region, c))
-    for operand, here in _back(instruction, region, makers):
-        request = next((r for r in asked if r.source == here), None)
+    operands = _operands(beside, picked)
+    for here in _back(region, c):
+        request = next((r for r in asked if r.source == here and here in operands), None)
         if request is not None:
-            direct = replace(last, operands=(operand, *last.operands[1:]), attrs=_attrs(request))
+            direct = replace(last, operands=(operands[here], *last.operands[1:]), attrs=_attrs(request))
             return InexactCast(function, last, direct, road)
     raise AssertionError(f"no conversion stands behind the chain that ends in {last.result.name}")
 
@@ -197,19 +204,21 @@ def _attrs(request: Request) -> dict[str, Any]:
     return attrs
 
 
-def _back(
-    instruction: Instruction, region: RegionResult, makers: dict[str, Op]
-) -> Iterator[tuple[Operand, int]]:
-    """Yield what the chain's hops read, from the last hop back: the operand and its class."""
-    op, here = instruction.op, instruction.eclass
-    for _ in range(_MAX_HOPS):
-        here = region.graph.classes[here][region.solution.picks[here]].children[0]
-        operand = op.operands[0]
-        yield operand, here
-        before = makers.get(operand.name) if isinstance(operand, Value) else None
-        if before is None or before.name != "tile.cast" or here not in region.solution.picks:
+def _back(region: RegionResult, c: int) -> Iterator[int]:
+    """Yield the classes that the hops of the chain that ends in a class read, from the last hop back.
+
+    A hop may be made of several instructions.
+    """
+    picks = region.solution.picks
+    for hop in range(_MAX_HOPS):
+        node = region.graph.classes[c][picks[c]]
+        node = conversion(region.graph, picks, c, node) if hop else node
+        if hop and not is_cast(node):
             return
-        op = before
+        c = node.children[0]
+        yield c
+        if c not in picks:
+            return
 
 
 def _dtype(value: Any) -> DType:

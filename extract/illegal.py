@@ -97,6 +97,12 @@ def _complement(op: Op, masks: Predicates) -> str:
 _MOVES = (CREATE, MOVE, PAD)
 
 
+#: Operations on integers whose exact result may leave the range of the dtype, where it wraps.
+_WRAPPING = frozenset(
+    f"tile.{name}" for name in ("add", "adds", "sub", "subs", "mul", "muls", "neg", "abs", "shl", "shls", "not_")
+)
+
+
 def _cast_first(op: Op, target: Target | None) -> str:
     """Return the dtypes to compute in instead, which hold every value and have conversions; "" for what is no matter of
     dtype.
@@ -110,9 +116,12 @@ def _cast_first(op: Op, target: Target | None) -> str:
     taken = [DTYPES[name] for name in info.takes]
     if own in taken or not taken:
         return ""
+    wrapping = decl.name in _WRAPPING and own.is_int
     wider = [t for t in taken if dtype_holds("widens", (own, t)) and _converts(target, own, t, own)]
     if near := [t.name for t in wider if t.is_float == own.is_float]:
-        return f"cast to {' or '.join(near)} first: every value of {own.name} is one there, too"
+        wraps = f'; cast back with saturation_mode="off", which wraps as {own.name} does'
+        back = wraps if wrapping else ""
+        return f"cast to {' or '.join(near)} first: every value of {own.name} is one there, too{back}"
     if wider:
         names = " or ".join(t.name for t in wider)
         return f"{names} would hold the values, but quotients are not truncated there and sums do not wrap"

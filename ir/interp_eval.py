@@ -113,7 +113,11 @@ def _unlike(decl: OpDecl, values: Sequence[Any]) -> TileggError | None:
 
 
 def _cannot(decl: OpDecl, problem: Exception) -> TileggError:
-    return error("TG032", f"{decl.name} cannot be evaluated on these operands", reason=str(problem)[:200])
+    message = f"{decl.name} cannot be evaluated on these operands"
+    if "read-only" in str(problem):
+        hint = "declare the parameter as pl.Out[...] or pl.InOut[...]"
+        return error("TG032", message, reason="the tensor that it writes is a parameter for input only", hint=hint)
+    return error("TG032", message, reason=str(problem)[:200])
 
 
 def _refuse_unnumbered(decl: OpDecl, types: Sequence[Any]) -> None:

@@ -22,7 +22,11 @@ def literal(value: bool | int | float, dtype: DType | None, span: Span | None) -
         if cls is int:
             if -(2**63) <= value < 2**63:
                 return index(value)
-            raise error("TG011", f"the integer has {value.bit_length()} bits", span)  # type: ignore[union-attr]
+            raise error(
+                "TG011", f"the integer has {value.bit_length()} bits", span,  # type: ignore[union-attr]
+                reason="a number without a dtype has 63 bits and a sign",
+                hint="pl.const(NUMBER, pl.UINT64) has 64 bits",
+            )  # fmt: skip
         if cls is float:
             return _fp32(value, span) if value == value else Const(value, FP32)
         return Const(value, BOOL)

@@ -220,13 +220,29 @@ _decls = decls_by_constructor
 
 
 def lacking_rows(region: Region, target: Target | None) -> list[str]:
-    """Return the rows of ``lacking``, where the region has operations and dtypes that rules know ways around."""
+    """Return the rows of ``lacking``, where the region has operations and dtypes that rules know ways around.
+
+    With them come the scalars that meet tiles there, and for each type of integers the first tile that has it: numbers
+    are spread over that one, so that equal numbers are spread once.
+    """
     if target is None or not any(_circumvented(op) for op in region.ops):
         return []
     met = (_type(v) for v in (*region.leaves, *(op.result for op in region.ops)))
     names = dict.fromkeys(t.dtype.name for t in met if t is not None and t.dtype.is_int)
     lacks = [f"(lacking {k} {DTYPE_CODES[name]})" for name in names for k in _lacked(target, name)]
-    return lacks + (_arguments(region) if lacks else [])
+    return [*lacks, *_arguments(region), *_first_tiles(region)] if lacks else []
+
+
+def _first_tiles(region: Region) -> list[str]:
+    """Return the ``typed`` rows of the first tile of each type of integers, in the order of the program."""
+    codes = {v.name: k for k, v in enumerate([*region.leaves, *(op.result for op in region.ops)])}
+    found: dict[str, str] = {}
+    for op in region.ops:
+        for v in (*_tiles(op), op.result):
+            if (t := _type(v)) is not None and t.dtype.is_int:
+                row = f"{DTYPE_CODES[t.dtype.name]} {shape_code(t)})"
+                found.setdefault(row, f"(typed (val {codes[v.name]}) {row}")
+    return list(found.values())
 
 
 def _circumvented(op: Op) -> bool:
@@ -235,11 +251,15 @@ def _circumvented(op: Op) -> bool:
 
 
 def _arguments(region: Region) -> list[str]:
-    """Return the rows of ``argument``: scalars that meet tiles of their dtype."""
+    """Return the rows of ``argument``: scalars that the program names, each with the dtype of the tiles they meet."""
     codes = {v.name: k for k, v in enumerate([*region.leaves, *(op.result for op in region.ops)])}
-    met = [o for op in region.ops if op.name in CIRCUMVENTED for o in op.operands if isinstance(o, Value)]
-    scalars = {o.name: o.type.dtype for o in met if isinstance(o.type, ScalarType)}
-    return [f"(argument (val {codes[name]}) {DTYPE_CODES[dtype.name]})" for name, dtype in scalars.items()]
+    rows: dict[str, None] = {}
+    for op in region.ops:
+        t = _type(op.operands[0]) if op.name in CIRCUMVENTED and isinstance(op.operands[0], Value) else None
+        for o in op.operands[1:] if t is not None else ():
+            if isinstance(o, Value) and isinstance(o.type, ScalarType):
+                rows[f"(argument (val {codes[o.name]}) {DTYPE_CODES[t.dtype.name]})"] = None  # type: ignore[union-attr]
+    return list(rows)
 
 
 def _lacked(target: Target, dtype: str) -> Iterator[int]:

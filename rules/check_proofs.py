@@ -74,6 +74,7 @@ def to_prove(rule: Rule) -> bool:
     if (operations_of(rule.lhs) | operations_of(rule.rhs)) & _MASKS:
         return True
     asks = any(c.relation == "lacking" or of_integers(c) for c in rule.when)
+    asks |= {c.relation for c in rule.when} == {"is_integer"}
     return asks or any(map(_named_integers, (rule.lhs, rule.rhs)))
 
 

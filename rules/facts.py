@@ -49,7 +49,7 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
     "halves": (("value", "rest", "rest"), "two windows that have all rows and together all columns of the tile"),
     "offers": (("int",), "the target's assembler has that instruction (a number in ``SELDOM``)"),
     "lacking": (("int", "dtype"), "the target lacks that operation (a number in ``CIRCUMVENTED``) on the dtype"),
-    "argument": (("value", "dtype"), "a scalar of the dtype that the program names; no literal"),
+    "argument": (("value", "dtype"), "a scalar that the program names, no literal, and that meets tiles of the dtype"),
     "rooted": (("dtype",), "the target has one form of 1 / sqrt(x) on the dtype, as good as the two instructions"),
     "is_float": (("dtype",), "a floating-point dtype"),
     "has_arithmetic": (("dtype",), "a floating-point dtype that instructions compute in"),
@@ -131,8 +131,8 @@ _BITS = ("INT8", "INT16", "INT32", "UINT8", "UINT16", "UINT32")
 CIRCUMVENTED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("tile.ands", "tile.ors", "tile.xors", "tile.rems", "tile.fmods"), _BITS),
     "tile.not_": ("INT8", "INT16", "INT32", "UINT32"),
-    **dict.fromkeys(("tile.abs", "tile.neg"), ("INT8", "INT16", "INT32")),
-    "tile.relu": _BITS,
+    **dict.fromkeys(("tile.abs", "tile.relu"), _BITS),
+    "tile.neg": ("INT8", "INT16", "INT32", "UINT16", "UINT32"),
     **dict.fromkeys((f"tile.{n}{s}" for n in ("add", "sub", "mul") for s in ("", "s")), ("UINT16", "UINT32")),
 }
 
@@ -148,7 +148,7 @@ def lacking(operation: str, dtype: Var | int) -> Condition:
 
 
 def argument(x: Var, dtype: Var | int) -> Condition:
-    """``x`` is a scalar of the dtype, not a literal: which bits it has, no conversion decides."""
+    """``x`` is a scalar that meets a tile of the dtype, and no literal: filling a tile converts it in the same way."""
     return Condition("argument", (x, dtype))
 
 

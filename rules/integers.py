@@ -128,6 +128,15 @@ def _powers() -> None:
             f"integer.fmods.power{word}", lhs=op("fmods", x, c), rhs=op("ands", x, mask), when=[known, power],
             contract="exact", reason="the remainder keeps the low k bits where x is not negative",
         )  # fmt: skip
+    for name in ("rems", "fmods"):
+        rule(
+            f"integer.{name}.one", lhs=op(name, x, whole(1)), rhs=op("ands", x, whole(0)), when=[is_integer(d)],
+            contract="exact", reason="1 divides every integer",
+        )  # fmt: skip
+    rule(
+        "integer.ands.none", lhs=op("ands", x, whole(0)), rhs=op("expands", x, whole(0)), when=[is_integer(d)],
+        contract="exact", reason="no bit is left",
+    )  # fmt: skip
     rule(
         "integer.low-bits", lhs=op("sub", x, op("muls", op("shrs", x, k), c)), rhs=op("ands", x, mask), when=[power],
         contract="exact", reason="x less its multiple of 2**k keeps the low k bits",

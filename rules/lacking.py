@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from .arithmetic import d, op, sh
 from .computed import computed
-from .facts import argument, lacking
+from .facts import argument, lacking, typed
 from .recipes.terms import whole
 from .rule import Condition, Pattern, Term, rule, values
 from .terms import DTYPE_CODES, plain_rest
 
-(x, y, c, n) = values("x y c n")
+(x, y, c, n, like) = values("x y c n like")
 
 
+#: The tile over which a number is spread: of all tiles of the type one, so that equal numbers are spread once.
+_LIKE = typed(like, d, sh)
 _OF_TILES = {"ands": "and_", "ors": "or_", "xors": "xor", "rems": "rem", "fmods": "fmod"}
 _SUMS = ("add", "sub", "mul")
 
@@ -23,14 +25,14 @@ _SUMS = ("add", "sub", "mul")
 def _scalar_operands() -> None:
     for name, of_tiles in _OF_TILES.items():
         rule(
-            f"lacking.{name}", lhs=op(name, x, c), rhs=op(of_tiles, x, op("expands", x, n)),
-            when=[lacking(f"tile.{name}", d), computed("as_held", c, dtype=d, gives=(n,))], contract="exact",
+            f"lacking.{name}", lhs=op(name, x, c), rhs=op(of_tiles, x, op("expands", like, n)), contract="exact",
+            when=[lacking(f"tile.{name}", d), _LIKE, computed("as_held", c, dtype=d, gives=(n,))],
             reason="every element of the second tile is the scalar; the instruction for two tiles takes the dtype",
         )  # fmt: skip
     for name, of_tiles in (_OF_TILES | {f"{name}s": name for name in _SUMS}).items():
         rule(
-            f"lacking.{name}.argument", lhs=op(name, x, c), rhs=op(of_tiles, x, op("expands", x, c)),
-            when=[lacking(f"tile.{name}", d), argument(c, d)], contract="exact",
+            f"lacking.{name}.argument", lhs=op(name, x, c), rhs=op(of_tiles, x, op("expands", like, c)),
+            when=[lacking(f"tile.{name}", d), _LIKE, argument(c, d)], contract="exact",
             reason="every element of the second tile is the scalar; the instruction for two tiles takes the dtype",
         )  # fmt: skip
 
@@ -70,17 +72,21 @@ def _others() -> None:
         "lacking.relu", lhs=op("relu", x), rhs=op("maximums", x, whole(0)), contract="exact",
         when=[Condition("is_signed", (d,)), lacking("tile.relu", d)], reason="the larger of a number and 0",
     )  # fmt: skip
+    for name in ("relu", "abs"):
+        rule(
+            f"lacking.{name}.unsigned", lhs=op(name, x), rhs=x, contract="exact",
+            when=[Condition("is_unsigned", (d,)), lacking(f"tile.{name}", d)],
+            reason="no number without a sign is below 0",
+        )  # fmt: skip
     rule(
-        "lacking.relu.unsigned", lhs=op("relu", x), rhs=x, contract="exact",
-        when=[Condition("is_unsigned", (d,)), lacking("tile.relu", d)], reason="no number without a sign is below 0",
-    )  # fmt: skip
-    rule(
-        "lacking.abs", lhs=op("abs", x), rhs=op("maximum", x, op("neg", x)), when=[lacking("tile.abs", d)],
+        "lacking.abs", lhs=op("abs", x), rhs=op("maximum", x, op("neg", x)),
+        when=[Condition("is_signed", (d,)), lacking("tile.abs", d)],
         contract="exact", reason="the larger of a number and its negation; the least integer wraps to itself in both",
     )  # fmt: skip
     rule(
-        "lacking.neg", lhs=op("neg", x), rhs=op("sub", op("expands", x, whole(0)), x), when=[lacking("tile.neg", d)],
-        contract="exact", reason="integers wrap in a negation as in a difference from 0",
+        "lacking.neg", lhs=op("neg", x), rhs=op("sub", op("expands", like, whole(0)), x),
+        when=[lacking("tile.neg", d), _LIKE], contract="exact",
+        reason="integers wrap in a negation as in a difference from 0",
     )  # fmt: skip
     signed = [Condition("is_signed", (d,)), lacking("tile.not_", d)]
     rule(
@@ -91,10 +97,11 @@ def _others() -> None:
         "lacking.not.bits", lhs=op("not_", x), rhs=op("xors", x, whole(-1)), when=signed,
         contract="exact", reason="every bit changes",
     )  # fmt: skip
-    ones = _of("UINT32", "expands", x, whole(2**32 - 1))
+    ones = _of("UINT32", "expands", like, whole(2**32 - 1))
     rule(
         "lacking.not.words", lhs=_of("UINT32", "not_", x), rhs=_of("UINT32", "xor", x, ones),
-        when=[lacking("tile.not_", DTYPE_CODES["UINT32"])], contract="exact", reason="every bit changes",
+        when=[lacking("tile.not_", DTYPE_CODES["UINT32"]), typed(like, DTYPE_CODES["UINT32"], sh)],
+        contract="exact", reason="every bit changes",
     )  # fmt: skip
 
 

@@ -156,5 +156,10 @@ class OpInfo:
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """The names of the dtypes that both the assembler and the instruction set take, in the order of ``DTYPES``."""
-        return tuple(name for name in DTYPES if name in self.asm and name in self.isa)
+        """The names of the dtypes that both the assembler and the instruction set take, in the order of ``DTYPES``.
+
+        Those that are refused whatever the details are left out.
+        """
+        refused = [r.dtypes for r in self.refusals if not r.when]
+        taken = (name for name in DTYPES if name in self.asm and name in self.isa)
+        return tuple(name for name in taken if not any(names is None or name in names for names in refused))

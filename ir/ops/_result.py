@@ -156,9 +156,15 @@ def require_literal_fits(call: Call, i: int, dtype: DType, pattern: bool = False
     ``pattern``: a bit pattern of an integer's width is taken too.
     """
     o = call.operands[i]
-    if isinstance(o, Const) and dtype.is_float:
+    if not isinstance(o, Const):
+        return
+    if dtype is BOOL and o.value not in (0, 1):
+        call.fail("TG011", f"{o.value} is no value of BOOL", hint="write True or False")
+    if o.dtype is BOOL and dtype.is_numeric and dtype is not BOOL:
+        call.fail("TG011", f"{o.value} is no number", hint=f"write {int(o.value)}")
+    if dtype.is_float:
         _require_no_overflow(call, o.value, dtype)
-    if not isinstance(o, Const) or not dtype.is_int:
+    if not dtype.is_int:
         return
     least, most = int(dtype.min_value), (1 << dtype.bits) - 1 if pattern else int(dtype.max_value)
     if isinstance(o.value, float) and not o.value.is_integer():
@@ -168,7 +174,13 @@ def require_literal_fits(call: Call, i: int, dtype: DType, pattern: bool = False
 
 
 def _require_no_overflow(call: Call, value: int | float, dtype: DType) -> None:
-    if dtype is FP32 or not math.isfinite(value):
+    if dtype is FP32:
+        return
+    if not math.isfinite(value) and not (dtype.has_nan if value != value else dtype.has_inf):
+        call.fail("TG011", f"{dtype.name} has no {value}", hint=f"write a number of up to {float(dtype.max_value):g}")
+    if not dtype.has_zero and value <= 0:
+        call.fail("TG011", f"{value} does not fit {dtype.name}", hint=f"{dtype.name} has powers of two only, no zero")
+    if not math.isfinite(value):
         return
     try:
         round_literal(float(value), dtype, None)

@@ -69,7 +69,12 @@ def test_a_number_of_any_rank() -> None:
 
 
 @pytest.mark.parametrize("write", ["pl.tile.write(t, [0, 1], {})", "pl.tensor.write(y, [0, 1], {})"])
-@pytest.mark.parametrize(("dtype", "value"), [("INT8", "300"), ("UINT16", "-1"), ("INT32", "0.5"), ("FP16", "1e6")])
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [("INT8", "300"), ("UINT16", "-1"), ("INT32", "0.5"), ("FP16", "1e6"), ("INT32", "True"), ("BOOL", "2"),
+     ("BOOL", "math.nan"), ("FP8E8M0", "0.0"), ("FP8E8M0", "-1.0"), ("FP8E8M0", "math.inf"), ("FP4", "math.nan"),
+     ("FP4", "math.inf"), ("FP8E4M3FN", "-math.inf"), ("FP8E4M3FN", "500.0"), ("UINT64", "9223372036854775808")],
+)  # fmt: skip
 def test_a_literal_that_is_written_fits_the_dtype(dtype: str, value: str, write: str) -> None:
     text = (
         "import pypto.language as pl\n\n@pl.function(type=pl.FunctionType.InCore)\n"

@@ -7,7 +7,7 @@ import pytest
 import tilegg
 from tilegg.ir import dtypes
 from tilegg.ir.diagnostics import TileggError
-from tilegg.ir.program import Op, walk
+from tilegg.ir.program import Op, Program, walk
 from tilegg.rules import library
 from tilegg.rules.facts import CIRCUMVENTED
 from tilegg.rules.rule import RULES
@@ -114,6 +114,46 @@ def test_scalars_that_a_program_names_are_spread_over_a_tile(name: str, dtype: s
     assert "pto.texpands" in tilegg.emit(made, arch)
 
 
+@pytest.mark.parametrize("scalar", ["INDEX", "INT32", "INT64", "UINT16", "INT8"])
+def test_scalars_of_another_dtype_are_converted_as_the_operation_does(scalar: str) -> None:
+    text = _kernel("adds(a, s)", "UINT32").replace("y: pl.Out", f"s: pl.Scalar[pl.{scalar}], y: pl.Out")
+    program = tilegg.parse(text)
+    made = tilegg.lower(program, "a2a3", contract="exact", memo=None)
+    data = np.resize(np.asarray([0, 1, 7, 2**31, 2**32 - 1], np.uint32), (8, 64))
+    for s in (0, 3, 127, *([-1, -5] if scalar != "UINT16" else [])):
+        wanted = tilegg.run(program, {"x": data, "s": s})["y"]
+        assert np.array_equal(tilegg.run(made.program, {"x": data, "s": s})["y"], wanted)
+    assert "pto.tadd" in tilegg.emit(made, "a2a3")
+
+
+def test_a_counter_is_spread_over_the_tile_that_a_loop_carries() -> None:
+    loop = """a
+        for i, (r,) in pl.range(3, init_values=(a,)):
+            b = pl.tile.adds(r, i)
+            r = pl.yield_(b)"""
+    program = tilegg.parse(_text(loop, "UINT32"))
+    made = tilegg.lower(program, "a2a3", contract="exact", memo=None)
+    data = np.full((8, 64), 2**32 - 2, np.uint32)
+    assert (tilegg.run(made.program, {"x": data})["y"] == 1).all() and "pto.tadd" in tilegg.emit(made, "a2a3")
+
+
+def test_equal_numbers_are_spread_once() -> None:
+    made = tilegg.lower(
+        tilegg.parse(_kernel("ors(pl.tile.adds(pl.tile.ors(pl.tile.ands(a, 5), 5), 1), 5)", "INT32")), "a2a3", memo=None
+    )
+    names = [s.name for s in walk(made.program.functions[0].body) if isinstance(s, Op)]
+    assert names.count("tile.expands") == 1
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("dtype", ["INT8", "INT16", "INT32", "UINT8", "UINT16", "UINT32"])
+@pytest.mark.parametrize("name", ["rems", "fmods"])
+def test_every_integer_is_a_multiple_of_one(name: str, dtype: str, arch: str) -> None:
+    made = tilegg.lower(tilegg.parse(_kernel(f"{name}(a, 1)", dtype)), arch, contract="exact", memo=None)
+    data = np.resize(np.arange(-5, 100), (8, 64)).astype(dtype.lower())
+    assert not tilegg.run(made.program, {"x": data})["y"].any()
+
+
 def test_bits_of_the_other_sign_are_held_by_the_tile() -> None:
     made = tilegg.lower(tilegg.parse(_kernel("ors(a, 4294967294)", "INT32")), "a2a3", memo=None)
     steps = {s.name: s for s in walk(made.program.functions[0].body) if isinstance(s, Op)}
@@ -133,16 +173,35 @@ def test_rules_are_loaded_where_a_row_asks_for_them_only() -> None:
 
 @pytest.mark.parametrize(
     ("step", "dtype", "hint"),
-    [("shls(a, 1)", "INT8", "cast to INT16 or INT32 first: every value of INT8 is one there, too"),
+    [("shls(a, 1)", "INT8", "cast to INT16 or INT32 first: every value of INT8 is one there, too; "
+      'cast back with saturation_mode="off", which wraps as INT8 does'),
+     ("rems(a, 5)", "INT8", "cast to INT32 first: every value of INT8 is one there, too"),
+     ("sel(pl.tile.cmps(a, 1, cmp_type='lt'), a, pl.tile.ands(a, 7))", "UINT8",
+      "cast to INT32 first: every value of UINT8 is one there, too"),
+     ("sel(pl.tile.cmps(a, 1, cmp_type='lt'), a, pl.tile.not_(a))", "INT16",
+      "cast to INT32 first: every value of INT16 is one there, too"),
      ("fmods(a, 5)", "INT16", "FP32 would hold the values, but quotients are not truncated there and sums do not wrap"),
      ("fmods(a, 5)", "INT32", "a2a3 converts INT32 to no dtype that tfmods takes and that holds every value"),
-     ("shls(a, 1)", "UINT8", "cast to INT16 or INT32 first: every value of UINT8 is one there, too"),
+     ("shls(a, 1)", "UINT8", "cast to INT16 or INT32 first: every value of UINT8 is one there, too; "
+      'cast back with saturation_mode="off", which wraps as UINT8 does'),
      ("maximums(a, 3)", "UINT16", "a2a3 converts UINT16 to no dtype that tmaxs takes and that holds every value")],
 )  # fmt: skip
 def test_refusals_say_whether_another_dtype_will_do(step: str, dtype: str, hint: str) -> None:
     with pytest.raises(TileggError) as caught:
         tilegg.lower(tilegg.parse(_kernel(step, dtype)), "a2a3")
     assert [d.hint for d in caught.value.diagnostics] == [hint]
+
+
+def _check_advice(advised: Program, step: str, dtype: str, wraps: bool) -> None:
+    """Compare what was advised with the operation itself; results that stay in the range need no word on wrapping."""
+    kind = dtypes.DTYPES[dtype]
+    if not kind.is_int:
+        return
+    data = np.arange(512, dtype=np.int64).reshape(8, 64) * (kind.max_value // 200) + kind.min_value
+    given = {"x": data.astype(kind.storage)}
+    own = tilegg.run(tilegg.parse(_kernel(step.format("a"), dtype)), given)["y"]
+    assert np.array_equal(tilegg.run(advised, given)["y"], own)
+    assert wraps == step.startswith(("shls", "muls", "neg"))
 
 
 @pytest.mark.parametrize("arch", ARCHES)
@@ -155,10 +214,16 @@ def test_casts_that_refusals_name_can_be_written(arch: str) -> None:
             except TileggError as problem:
                 if problem.diagnostics[0].code != "TG022":
                     continue
-                advice, _, _ = str(problem.diagnostics[0].hint).partition(" first:")
+                advice, _, back = str(problem.diagnostics[0].hint).partition(" first:")
                 for other in advice.removeprefix("cast to ").split(" or ") if advice.startswith("cast to ") else ():
                     wide = "pl.tile." + step.format(f"pl.cast(a, pl.{other})")
                     text = _text(f'pl.cast({wide}, pl.{dtype}, mode="trunc", saturation_mode="off")', dtype)
-                    tilegg.lower(tilegg.parse(text), arch, contract="faithful")
+                    wraps = "saturation_mode" in back
+                    try:
+                        made = tilegg.lower(tilegg.parse(text), arch, contract="exact" if wraps else "faithful")
+                    except TileggError as problem:  # how far results reach is not known of every operation
+                        assert wraps and problem.diagnostics[0].code == "TG021"
+                        continue
+                    _check_advice(made.program, step, dtype, wraps)
                     advised += 1
     assert advised >= 4
