@@ -186,13 +186,15 @@ def test_there_are_many_mutants_of_every_kind() -> None:
 
 
 #: Mutants that nothing notices. Most drop a condition that only says which dtypes have the operation at all; a number
-#: of its own for each request keeps apart what no two requests have been found to share.
+#: of its own for each request keeps apart what no two requests have been found to share; and where a conversion to a
+#: wider dtype saturates, infinity still is above all numbers of the narrower one.
 UNNOTICED = frozenset({
     "cast.fuse.saturating-integers: without is_float(a)", "cast.fuse.saturating-detour: widens(c, b) about a for c",
     "cast.mode.irrelevant-widening: without is_float(b)", "cmps.integer.le: without is_integer(d)",
     "cmps.integer.ge: without is_integer(d)", "muls.minus-one: without is_float(d)",
     "expand.row.div: without is_float(d)", "expand.col.div: without is_float(d)", "chain.ands: without is_integer(d)",
     "chain.ors: without is_integer(d)", "chain.xors: without is_integer(d)", "road rows: one number for all requests",
+    *(f"cmp.cast.{name}: without keeps_infinity(b, s)" for name in ("lt", "le", "gt", "ge")),
 })  # fmt: skip
 SAMPLE = [m for m in mutants() if m.name not in UNNOTICED][6::19]
 
@@ -206,7 +208,7 @@ def test_mutants_that_nothing_notices_are_few_and_there() -> None:
 @pytest.mark.parametrize("name", [m.name for m in SAMPLE])
 def test_mutant_is_caught(name: str) -> None:
     (mutant,) = [m for m in SAMPLE if m.name == name]
-    assert catch(mutant, programs=60, samples=60) is not None
+    assert catch(mutant, programs=250, samples=60) is not None
 
 
 def test_the_rules_are_intact_after_mutation() -> None:
