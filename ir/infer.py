@@ -63,6 +63,8 @@ def _wrong_kind(decl: OpDecl, param: OpParam, found: str, span: Span | None) -> 
     hint = ""
     if param.kind is Kind.TILE and found.startswith("scalar"):
         hint = _scalar_form(decl, param)
+    if param.kind is Kind.SCALAR and found.startswith("tile"):
+        hint = _tile_form(decl)
     if param.kind is Kind.TILE and found.startswith(("tensor", "distributed")):
         hint = "load it first: pl.tile.load(tensor, offsets, shapes)"
     sibling = _sibling(decl, param, found)
@@ -84,6 +86,13 @@ def _scalar_form(decl: OpDecl, param: OpParam) -> str:
     if first and decl.operand_params[1].kind is Kind.SCALAR:
         return f"the tile stands first: pl.{decl.name}(tile, scalar)"
     return "fill a tile with the scalar first: pl.tile.expands(tile, scalar)"
+
+
+def _tile_form(decl: OpDecl) -> str:
+    """Return what to write where a tile was found in a scalar's place; "" where no operation takes two tiles."""
+    stem = decl.name.removesuffix("s")
+    found = next((name for name in (stem, f"{stem}_") if name in OPS and name != decl.name), None)
+    return f"the form with two tiles is pl.{found}" if found else ""
 
 
 #: What a difference and a quotient are written as where the scalar stands on the left.

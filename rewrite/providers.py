@@ -235,13 +235,13 @@ def lacking_rows(region: Region, target: Target | None) -> list[str]:
 
 def _first_tiles(region: Region) -> list[str]:
     """Return the ``typed`` rows of the first tile of each type of integers, in the order of the program."""
-    codes = {v.name: k for k, v in enumerate([*region.leaves, *(op.result for op in region.ops)])}
+    texts = _texts(region)
     found: dict[str, str] = {}
     for op in region.ops:
         for v in (*_tiles(op), op.result):
             if (t := _type(v)) is not None and t.dtype.is_int:
                 row = f"{DTYPE_CODES[t.dtype.name]} {shape_code(t)})"
-                found.setdefault(row, f"(typed (val {codes[v.name]}) {row}")
+                found.setdefault(row, f"(typed {texts[v.name]} {row}")
     return list(found.values())
 
 
@@ -252,13 +252,13 @@ def _circumvented(op: Op) -> bool:
 
 def _arguments(region: Region) -> list[str]:
     """Return the rows of ``argument``: scalars that the program names, each with the dtype of the tiles they meet."""
-    codes = {v.name: k for k, v in enumerate([*region.leaves, *(op.result for op in region.ops)])}
+    texts = _texts(region)
     rows: dict[str, None] = {}
     for op in region.ops:
         t = _type(op.operands[0]) if op.name in CIRCUMVENTED and isinstance(op.operands[0], Value) else None
         for o in op.operands[1:] if t is not None else ():
             if isinstance(o, Value) and isinstance(o.type, ScalarType):
-                rows[f"(argument (val {codes[o.name]}) {DTYPE_CODES[t.dtype.name]})"] = None  # type: ignore[union-attr]
+                rows[f"(argument {texts[o.name]} {DTYPE_CODES[t.dtype.name]})"] = None  # type: ignore[union-attr]
     return list(rows)
 
 
@@ -302,7 +302,7 @@ def extrema_rows(region: Region) -> list[str]:
     """Return the rows of ``max_of`` and the like: FP32 extrema over every element of a column, each read by itself."""
     if not any(op.name == "tile.read" for op in region.ops):
         return []
-    number = {v.name: f"(val {i})" for i, v in enumerate([*region.leaves, *(op.result for op in region.ops)])}
+    texts = _texts(region)
     made = {op.result.name: op for op in region.ops}
     rows: list[str] = []
     for op in region.ops:
@@ -311,9 +311,9 @@ def extrema_rows(region: Region) -> list[str]:
         if found is not None:
             column, other = found
             one = shape_code(TileType((1, 1), FP32, None, column.type.memory))  # type: ignore[union-attr]
-            words = [number[op.result.name], number[column.name], str(one)]
+            words = [texts[op.result.name], texts[column.name], str(one)]
             if other is not None:
-                words.insert(2, literal_text(other) if isinstance(other, Const) else number[other.name])
+                words.insert(2, literal_text(other) if isinstance(other, Const) else texts[other.name])
             rows.append(f"({_BEST[op.name]}{'_and' * (other is not None)} {' '.join(words)})")
     return rows
 
@@ -360,12 +360,17 @@ def expand_rows(region: Region, counting: bool) -> Iterable[str]:
     """
     if not any(op.name == "tile.cast" for op in region.ops):
         return []
-    number = {v.name: i for i, v in enumerate([*region.leaves, *(op.result for op in region.ops)])}
+    texts = _texts(region)
     rows: dict[str, None] = {}
     for op in region.ops:
         for o in _tiles(op) if op.name in _EXPANDS or (counting and op.name == "tile.reshape") else ():
-            rows[f"(typed (val {number[o.name]}) {DTYPE_CODES[o.type.dtype.name]} {shape_code(o.type)})"] = None  # type: ignore[union-attr]
+            rows[f"(typed {texts[o.name]} {DTYPE_CODES[o.type.dtype.name]} {shape_code(o.type)})"] = None  # type: ignore[union-attr]
     return list(rows)
+
+
+def _texts(region: Region) -> dict[str, str]:
+    """Return the terms of the region's values by name."""
+    return {v.name: f"(val {i})" for i, v in enumerate([*region.leaves, *(op.result for op in region.ops)])}
 
 
 def _tiles(op: Op) -> list[Value]:

@@ -96,7 +96,8 @@ class Expressions(State):
             return index(value) if -1 < value < 1 << 31 else literal(value, None, self.span(node))
         if isinstance(value, bool | float):
             return literal(value, None, self.span(node))
-        raise error("TG006", f"a {type(value).__name__} is no operand", self.span(node))
+        what = f"a {type(value).__name__} is no operand"
+        raise error("TG006", what, self.span(node), hint="write a name, a number, a list of them or a call")
 
     def _list(self, node: Any, name: str | None, written: Type | None) -> Operand:
         return tuple([self.value(item) for item in node.elts])

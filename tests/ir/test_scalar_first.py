@@ -87,6 +87,9 @@ def test_what_has_no_such_form_says_what_to_write(expression: str) -> None:
         ("pl.tile.adds(1.0, t)", "pl.tile.adds(tile, scalar)"),
         ("pl.tile.div(t, 1.0)", "pl.tile.divs"),
         ("pl.tile.row_expand_mul(t, 1.0)", "pl.tile.expands(tile, scalar)"),
+        ("pl.tile.adds(t, t)", "the form with two tiles is pl.tile.add"),
+        ("pl.tile.ands(t, t)", "the form with two tiles is pl.tile.and_"),
+        ("pl.tile.adds(t, 'a')", "write a name, a number, a list of them or a call"),
     ],
 )
 def test_hints_name_operations_that_exist(expression: str, hint: str) -> None:
