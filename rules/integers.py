@@ -6,12 +6,13 @@ integers of at most 2**22 in magnitude, FP32 sums and products are exact and the
 
 from __future__ import annotations
 
+from ..ir.dtypes import INT32
 from .arithmetic import d, op
 from .computed import computed
 from .facts import is_index, is_integer, mixed, positive, typed
-from .recipes.terms import whole
+from .recipes.terms import view, whole
 from .rule import Condition, Pattern, Term, Var, modes, rests, rule, saturations, shapes, values
-from .terms import DTYPE_CODES, MODE_CODES, plain_rest
+from .terms import DTYPE_CODES, MODE_CODES
 
 (x, y, v, c, k, mask, n) = values("x y v c k mask n")
 (sh, sv) = shapes("sh sv")
@@ -38,12 +39,6 @@ def to_int(of: Pattern, mode: Var | int = _RINT, saturation: Var | int = 1) -> T
 def to_float(of: Pattern) -> Term:
     """The conversion of INT32 to FP32."""
     return Term("tile.cast", (_FLOAT, sh, _INT, _RINT, 0, 0), (of,))
-
-
-def _bits(of: Pattern) -> Term:
-    """An FP32 tile seen as INT32; no instruction."""
-    name = "tile.reinterpret_view"
-    return Term(name, (_INT, sh, plain_rest(name)), (of,))
 
 
 def _detours() -> None:
@@ -73,7 +68,7 @@ def _detours() -> None:
         rule(
             f"index.{side}_expand",
             lhs=to_int(_f(f"{side}_expand", x, v), m, s),
-            rhs=_i(f"{side}_expand", _bits(x), Term("tile.cast", (_INT, sv, _FLOAT, m, s, 0), (v,))),
+            rhs=_i(f"{side}_expand", view(x, INT32), Term("tile.cast", (_INT, sv, _FLOAT, m, s, 0), (v,))),
             when=[typed(v, _FLOAT, sv)],
             contract="exact",
             reason="conversion is elementwise; of the target nothing but the shape is used, so that its bits will do",

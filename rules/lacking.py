@@ -6,12 +6,13 @@ target lacks the operation on a dtype of the region: elsewhere none of them make
 
 from __future__ import annotations
 
+from ..ir.dtypes import INT16, INT32, UINT16, UINT32, DType
 from .arithmetic import d, op, sh
 from .computed import computed
 from .facts import argument, lacking, typed
-from .recipes.terms import whole
+from .recipes.terms import view, whole
 from .rule import Condition, Pattern, Term, rule, values
-from .terms import DTYPE_CODES, plain_rest
+from .terms import DTYPE_CODES
 
 (x, y, c, n, like) = values("x y c n like")
 
@@ -39,32 +40,26 @@ def _scalar_operands() -> None:
 
 def _sums() -> None:
     """Sums, differences and products of unsigned numbers: the low bits of all three are the same without a sign."""
-    for unsigned, signed in (("UINT16", "INT16"), ("UINT32", "INT32")):
+    for unsigned, signed in ((UINT16, INT16), (UINT32, INT32)):
         for name in _SUMS:
             rule(
                 f"lacking.{name}.{unsigned}", lhs=_of(unsigned, name, x, y),
-                rhs=_bits(unsigned, _of(signed, name, _bits(signed, x), _bits(signed, y))),
-                when=[lacking(f"tile.{name}", DTYPE_CODES[unsigned])], contract="exact",
+                rhs=view(_of(signed, name, view(x, signed), view(y, signed)), unsigned),
+                when=[lacking(f"tile.{name}", DTYPE_CODES[unsigned.name])], contract="exact",
                 reason="sums, differences and products wrap to the same bits whether the highest one is a sign or not",
             )  # fmt: skip
             rule(
                 f"lacking.{name}s.{unsigned}", lhs=_of(unsigned, f"{name}s", x, c),
-                rhs=_bits(unsigned, _of(signed, f"{name}s", _bits(signed, x), n)),
-                when=[lacking(f"tile.{name}s", DTYPE_CODES[unsigned]),
-                      computed("as_signed", c, dtype=DTYPE_CODES[unsigned], gives=(n,))],
+                rhs=view(_of(signed, f"{name}s", view(x, signed), n), unsigned),
+                when=[lacking(f"tile.{name}s", DTYPE_CODES[unsigned.name]),
+                      computed("as_signed", c, dtype=DTYPE_CODES[unsigned.name], gives=(n,))],
                 contract="exact",
                 reason="sums, differences and products wrap to the same bits whether the highest one is a sign or not",
             )  # fmt: skip
 
 
-def _of(dtype: str, name: str, *children: Pattern) -> Term:
-    return Term(f"tile.{name}", (DTYPE_CODES[dtype], sh), children)
-
-
-def _bits(dtype: str, of: Pattern) -> Term:
-    """The same bits seen as another dtype; no instruction."""
-    name = "tile.reinterpret_view"
-    return Term(name, (DTYPE_CODES[dtype], sh, plain_rest(name)), (of,))
+def _of(dtype: DType, name: str, *children: Pattern) -> Term:
+    return Term(f"tile.{name}", (DTYPE_CODES[dtype.name], sh), children)
 
 
 def _others() -> None:
@@ -97,9 +92,9 @@ def _others() -> None:
         "lacking.not.bits", lhs=op("not_", x), rhs=op("xors", x, whole(-1)), when=signed,
         contract="exact", reason="every bit changes",
     )  # fmt: skip
-    ones = _of("UINT32", "expands", like, whole(2**32 - 1))
+    ones = _of(UINT32, "expands", like, whole(2**32 - 1))
     rule(
-        "lacking.not.words", lhs=_of("UINT32", "not_", x), rhs=_of("UINT32", "xor", x, ones),
+        "lacking.not.words", lhs=_of(UINT32, "not_", x), rhs=_of(UINT32, "xor", x, ones),
         when=[lacking("tile.not_", DTYPE_CODES["UINT32"]), typed(like, DTYPE_CODES["UINT32"], sh)],
         contract="exact", reason="every bit changes",
     )  # fmt: skip

@@ -197,7 +197,7 @@ def _check_advice(advised: Program, step: str, dtype: str, wraps: bool) -> None:
     kind = dtypes.DTYPES[dtype]
     if not kind.is_int:
         return
-    data = np.arange(512, dtype=np.int64).reshape(8, 64) * (kind.max_value // 200) + kind.min_value
+    data = np.arange(512, dtype=np.int64).reshape(8, 64) * max(1, kind.max_value // 200) + kind.min_value
     given = {"x": data.astype(kind.storage)}
     own = tilegg.run(tilegg.parse(_kernel(step.format("a"), dtype)), given)["y"]
     assert np.array_equal(tilegg.run(advised, given)["y"], own)
